@@ -1,0 +1,189 @@
+"""Reading YAML from people: safe types only, no repeated keys, bounded in every direction.
+
+Numbers follow what the MarinSkyRL launcher reads (OmegaConf's resolver): `1e-6` is a float
+although YAML 1.1 asks for a dot (contract, case n206). The C parser of PyYAML is used when
+it is there; both parsers build the same values because the constructor is the same.
+"""
+
+import re
+from typing import Any
+
+import yaml
+
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+# A float for the launcher's reader, text for YAML 1.1. The writer quotes such text.
+EXPONENT_WITHOUT_DOT = re.compile(r"^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$")
+
+MAX_BYTES = 1 << 20  # A launch document has about 4 KB; a graph of a thousand steps below 1 MB.
+MAX_DEPTH = 60
+MAX_NODES = 100_000  # Counted with every alias expanded, so that nine times nine aliases cannot hide.
+
+
+class DocumentError(ValueError):
+    """A document cannot be read.
+
+    Attributes:
+        source: file name or other origin, as given by the caller.
+        place: line and column (from 1) or "" where there is none.
+        problem: what is wrong, with the value seen.
+        fix: what to do about it.
+    """
+
+    def __init__(self, source: str, place: str, problem: str, fix: str) -> None:
+        self.source, self.place, self.problem, self.fix = source, place, problem, fix
+        where = f"{source}:{place}" if place else source
+        super().__init__(f"{where}: {problem}. {fix}")
+
+
+class _StrictLoader(_Base):
+    """PyYAML's safe loader which refuses repeated keys and merge keys."""
+
+
+def load_yaml(data: bytes, *, source: str) -> Any:
+    """Read exactly one YAML document.
+
+    Args:
+        data: the bytes of the file, UTF-8 with or without a byte order mark.
+        source: how messages call the document.
+
+    Returns:
+        dicts, lists and scalars. Equal input gives equal output with both parsers of PyYAML.
+
+    Raises:
+        DocumentError: not UTF-8, empty, larger than MAX_BYTES, deeper than MAX_DEPTH, more than
+            MAX_NODES values, repeated or non-text keys, unknown tags, several documents, or bad syntax.
+    """
+    if len(data) > MAX_BYTES:
+        raise DocumentError(
+            source, "", f"the file has {len(data)} bytes, the limit is {MAX_BYTES}", "Give one launch document"
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError(
+            source, "", f"byte {error.start} is not UTF-8 text", "Save the file with UTF-8 encoding"
+        ) from None
+    try:
+        _check_bounds(text, source)
+        loader = _StrictLoader(text)
+        try:
+            value = loader.get_single_data()
+        finally:
+            loader.dispose()
+    except DocumentError:
+        raise
+    except _KeyProblem as error:
+        raise DocumentError(source, error.place, error.problem, error.fix) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{mark.line + 1}:{mark.column + 1}" if mark else ""
+        problem = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
+        raise DocumentError(source, place, problem, "Correct the YAML at that place") from None
+    except yaml.YAMLError as error:
+        raise DocumentError(source, "", f"not YAML: {' '.join(str(error).split())}", "Correct the file") from None
+    except RecursionError:
+        raise DocumentError(
+            source, "", f"values are nested more than {MAX_DEPTH} deep", "Flatten the document"
+        ) from None
+    except ValueError as error:  # int() and float() of absurd scalars, dates that do not exist
+        raise DocumentError(source, "", f"a value cannot be read: {error}", "Write a plain value") from None
+    return value
+
+
+def load_yaml_mapping(data: bytes, *, source: str) -> dict[str, Any]:
+    """Like `load_yaml`, for documents whose top level must be a mapping.
+
+    Raises:
+        DocumentError: as `load_yaml`, and for any other top level.
+    """
+    value = load_yaml(data, source=source)
+    if not isinstance(value, dict):
+        seen = "empty" if value is None else f"a {type(value).__name__}"
+        raise DocumentError(source, "", f"the document is {seen}, not a mapping", "Write `key: value` lines")
+    return value
+
+
+class _KeyProblem(Exception):
+    def __init__(self, place: str, problem: str, fix: str) -> None:
+        super().__init__(problem)
+        self.place, self.problem, self.fix = place, problem, fix
+
+
+def _check_bounds(text: str, source: str) -> None:
+    """Walk the parser's events before anything is built.
+
+    The size of each anchored value is remembered with its aliases expanded, so the count is
+    what a consumer of the document would have to walk.
+    """
+    sizes: dict[str, int] = {}
+    open_nodes: list[tuple[str | None, int]] = []  # anchor, values counted when it opened
+    total = 0
+    for event in yaml.parse(text, Loader=_Base):
+        mark = event.start_mark
+        if isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in open_nodes):
+                raise DocumentError(
+                    source,
+                    f"{mark.line + 1}:{mark.column + 1}",
+                    f"the alias *{event.anchor} stands inside the value it names",
+                    "Write the value out",
+                )
+            total += sizes.get(event.anchor, 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            total += 1
+            if event.anchor:
+                sizes[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_nodes.append((event.anchor, total))
+            total += 1
+            if len(open_nodes) > MAX_DEPTH:
+                raise DocumentError(
+                    source,
+                    f"{mark.line + 1}:{mark.column + 1}",
+                    f"values are nested more than {MAX_DEPTH} deep",
+                    "Flatten the document",
+                )
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_nodes.pop()
+            if anchor:
+                sizes[anchor] = total - before
+        if total > MAX_NODES:
+            raise DocumentError(
+                source,
+                f"{mark.line + 1}:{mark.column + 1}",
+                f"more than {MAX_NODES} values, aliases expanded",
+                "Remove the aliases that repeat each other",
+            )
+
+
+def _construct_mapping(loader: Any, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
+    mapping: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        place = f"{key_node.start_mark.line + 1}:{key_node.start_mark.column + 1}"
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            raise _KeyProblem(place, "the merge key `<<` is not read by the launcher", "Write the keys out")
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str):
+            raise _KeyProblem(place, f"the key {key!r} is not text", "Quote the key")
+        if key in mapping:
+            raise _KeyProblem(place, f"the key '{key}' appears twice in one mapping", "Keep one of them")
+        mapping[key] = loader.construct_object(value_node, deep=deep)
+    return mapping
+
+
+def _construct_yaml_map(loader: Any, node: yaml.MappingNode) -> Any:
+    # PyYAML's two-step form, so that an anchored mapping is one object for all its aliases.
+    data: dict[str, Any] = {}
+    yield data
+    data.update(_construct_mapping(loader, node, deep=True))
+
+
+_StrictLoader.add_constructor("tag:yaml.org,2002:map", _construct_yaml_map)
+# Dates stay text: the launcher's schema has no date, and a version such as 2026-01-15 must be
+# reported as text with the wrong shape, not as an object.
+_StrictLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in _Base.yaml_implicit_resolvers.items()
+}
+_StrictLoader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT_WITHOUT_DOT, list("-+0123456789"))

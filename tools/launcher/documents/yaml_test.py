@@ -1,0 +1,110 @@
+"""The strict reader and the stable writer, also against each other."""
+
+import sys
+import time
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.launcher.documents import strict_yaml
+from tools.launcher.documents.strict_yaml import DocumentError, load_yaml, load_yaml_mapping
+from tools.launcher.documents.yaml_writer import dump_yaml
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)))
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner), max_leaves=20)
+
+
+def refused(data: bytes) -> str:
+    with pytest.raises(DocumentError) as caught:
+        load_yaml(data, source="d.yaml")
+    return str(caught.value)
+
+
+@given(VALUES)
+def test_what_is_written_reads_back_equal(value):
+    data = dump_yaml(value)
+    assert load_yaml(data, source="x") == value
+    assert dump_yaml(load_yaml(data, source="x")) == data
+
+
+@given(VALUES)
+def test_the_pure_parser_reads_the_same(value):
+    data = dump_yaml(value)
+
+    class Pure(yaml.SafeLoader):
+        yaml_constructors = strict_yaml._StrictLoader.yaml_constructors
+        yaml_implicit_resolvers = strict_yaml._StrictLoader.yaml_implicit_resolvers
+
+    assert yaml.load(data.decode(), Pure) == load_yaml(data, source="x")
+
+
+def test_numbers_are_read_as_the_launcher_reads_them():
+    assert load_yaml(b"[1e-6, 1.0e-6, 1_000, 0x10, 2026-01-15, off]", source="x") == [
+        1e-6,
+        1e-6,
+        1000,
+        16,
+        "2026-01-15",
+        False,
+    ]
+
+
+def test_text_that_looks_like_a_number_stays_text():
+    assert load_yaml(dump_yaml(["1e-6", "1.5", "yes", "2026-01-15", "null"]), source="x") == [
+        "1e-6",
+        "1.5",
+        "yes",
+        "2026-01-15",
+        "null",
+    ]
+
+
+def test_anchors_are_read_and_never_written():
+    value = load_yaml(b"a: &x {k: 1}\nb: *x\n", source="x")
+    assert value == {"a": {"k": 1}, "b": {"k": 1}}
+    assert b"&" not in dump_yaml(value)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"a: 1\nb: {c: 1, c: 2}\n", "d.yaml:2:11: the key 'c' appears twice in one mapping. Keep one of them"),
+        (b"\xff\xfea\x00", "d.yaml: byte 0 is not UTF-8 text. Save the file with UTF-8 encoding"),
+        (b"a: [1, 2", "d.yaml:2:1: while parsing a flow sequence did not find expected ',' or ']'"),
+        (b"a: 1\n---\nb: 2\n", "expected a single document"),
+        (b"!!python/object:os.system {}", "could not determine a constructor"),
+        (b"1: x", "d.yaml:1:1: the key 1 is not text. Quote the key"),
+        (b"<<: {a: 1}", "the merge key `<<` is not read by the launcher. Write the keys out"),
+        (b"a: &x [*x]", "the alias *x stands inside the value it names. Write the value out"),
+        (b"a: *nowhere", "undefined alias"),
+        (b"[" * 500 + b"]" * 500, "values are nested more than 60 deep. Flatten the document"),
+        (b"x" * ((1 << 20) + 1), "the limit is 1048576. Give one launch document"),
+        (b"a: \x07", "not YAML"),
+    ],
+)
+def test_bad_input_has_a_clear_sentence(data, sentence):
+    assert sentence in refused(data)
+
+
+def test_an_alias_bomb_is_refused_at_once():
+    bomb = b"a0: &a0 [1,1,1,1,1,1,1,1,1]\n" + b"".join(
+        b"a%d: &a%d [%s]\n" % (level, level, b",".join([b"*a%d" % (level - 1)] * 9)) for level in range(1, 10)
+    )
+    started = time.process_time()
+    assert "more than 100000 values, aliases expanded" in refused(bomb)
+    assert time.process_time() - started < 2
+
+
+def test_a_document_that_is_no_mapping_is_refused():
+    with pytest.raises(DocumentError, match="the document is empty, not a mapping"):
+        load_yaml_mapping(b"", source="d.yaml")
+    with pytest.raises(DocumentError, match="the document is a list, not a mapping"):
+        load_yaml_mapping(b"[1]", source="d.yaml")
+    assert load_yaml_mapping(b"a: 1", source="d.yaml") == {"a": 1}
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))
