@@ -1,0 +1,69 @@
+"""What one pinned MarinSkyRL commit accepts.
+
+Values come from contract/runtime-facts.yaml; the manifest's YAML repeats the confidence and
+the source of each. Checks never carry such lists themselves: another commit has others.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+_MANIFEST = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class Entrypoint(BaseModel):
+    """A registered training program."""
+
+    model_config = _MANIFEST
+
+    module: str
+    training_type: Literal["sync", "async"] | None
+    """None for generation only."""
+    async_unless_colocated: bool = False
+    """The type is `async` exactly when `colocate_all` is false."""
+
+
+class RuntimeManifest(BaseModel):
+    """Registries, enumerations and defaults of one runtime commit."""
+
+    model_config = _MANIFEST
+
+    kind: Literal["runtime_manifest"]
+    name: str
+    commit: str = Field(pattern=r"^[0-9a-f]{40}$")
+    marin_core: str
+    schema_version: int
+    """Of the launch document; it does not tell dialects apart."""
+
+    entrypoints: dict[str, Entrypoint]
+    default_entrypoint: str
+    strategies: tuple[str, ...]
+    default_strategy: str
+    strategy_of_profile: dict[str, str]
+    generator_backends: tuple[str, ...]
+    env_classes: tuple[str, ...]
+    advantage_estimators: tuple[str, ...]
+    group_relative_estimators: tuple[str, ...]
+    policy_losses: tuple[str, ...]
+    loss_reductions: tuple[str, ...]
+    fully_async_dynamic_sampling: tuple[str, ...] | None = None
+    """Values of `dynamic_sampling.type` that fully_async allows; left out when not known."""
+    validation_rows_multiple_of_batch: bool | None = None
+    """Whether evaluation asserts whole batches (descendants of SkyRL 0.2.0); None: not known."""
+    pads_step_wise_rows: bool | None = None
+    """Whether step-wise rows are padded or trimmed to the data-parallel size; None: not known."""
+    teacher_sources: tuple[str, ...] | None = None
+    """Sources of distillation teachers that have a scoring adapter; None: not known."""
+    node_local_inference: str | None = None
+    """Path below `skyrl` that switches node-local inference on; null: there is none; left out: not known."""
+
+    recipe_top_level: tuple[str, ...]
+    """Top-level recipe keys that the launcher reads; every other key is dropped silently."""
+    engine_init_kwargs_forbidden: tuple[str, ...]
+    launcher_owned: dict[str, str]
+    """Path below `skyrl` -> where the launcher takes the value from."""
+    recipe_defaults: dict[str, Any]
+    """Path below `skyrl` -> value of the base configuration, for the paths that checks read."""
+    resume_checkpoint_count: tuple[int, int]
+    """Smallest and largest number of kept checkpoints."""
+    sources: tuple[str, ...] = ()

@@ -1,0 +1,40 @@
+"""Artifact versions: a calendar date with an optional counter, or a mutable `dev`.
+
+Source of the forms: contract, typed-spec.md §2. That the date must exist in the calendar is
+check ART-02; no peer asks for it.
+"""
+
+import datetime
+import re
+
+_FIXED = re.compile(r"(\d{4})\.(\d{2})\.(\d{2})(?:\.(0|[1-9]\d*))?")
+_MUTABLE = re.compile(r"(?:[a-z0-9][a-z0-9_-]*-)?dev")
+_MONTHS = 12
+
+
+def version_problem(version: str) -> str | None:
+    """Say what is wrong with `version`, or return None.
+
+    Fixed versions are `YYYY.MM.DD` and `YYYY.MM.DD.N` with a real date and N >= 1; mutable
+    ones are `dev` and `<label>-dev`.
+    """
+    match = _FIXED.fullmatch(version)
+    if match is None:
+        if _MUTABLE.fullmatch(version):
+            return None
+        return "is neither YYYY.MM.DD, YYYY.MM.DD.N, dev nor <label>-dev"
+    year, month, day = (int(part) for part in match.groups()[:3])
+    if not 1 <= month <= _MONTHS:
+        return f"month {month} does not exist"
+    try:
+        datetime.date(year, month, day)
+    except ValueError:
+        return f"{year:04}-{month:02} has no day {day}" if year else "year 0 does not exist"
+    if match[4] == "0":
+        return "the counter starts at 1"
+    return None
+
+
+def is_mutable(version: str) -> bool:
+    """Whether content under this version may change: every version that is not a calendar date."""
+    return _FIXED.fullmatch(version) is None
