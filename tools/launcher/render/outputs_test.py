@@ -1,0 +1,128 @@
+"""Plan, report, graph document and digest file of one small experiment."""
+
+import html.parser
+import sys
+
+import pytest
+
+from tests.contract import example_specs
+from tools.launcher.documents.canonical import digest_of
+from tools.launcher.graph.artifact_graph import build_graph
+from tools.launcher.render.digests import digest_file, digests_of, read_digest_file
+from tools.launcher.render.graph_document import render_graph_document
+from tools.launcher.render.launch_document import render_launch_document
+from tools.launcher.render.plan import (
+    LaunchPlan,
+    PlannedArtifact,
+    PlannedBatches,
+    PlannedRole,
+    plan_summary,
+    plan_text,
+)
+from tools.launcher.render.report import report_html
+from tools.launcher.rl import evaluate
+
+RUN = example_specs.smoke_fsdp()
+DOCUMENT = render_launch_document(RUN.payload, example_specs.STORAGE)
+DIGESTS = digests_of(RUN, DOCUMENT)
+PLAN = LaunchPlan(
+    experiment="//experiments/x:x",
+    version="2026.09.21",
+    options={"scale": "smoke"},
+    terminal_stage="rl",
+    stages={"rl": RUN.address},
+    runtime={"manifest": "m", "commit": "c" * 40, "profile": "fsdp"},
+    entrypoint="standard",
+    allocation={"cluster": "local", "num_nodes": 1, "gpus_per_node": 8, "gpu_variant": "H100"},
+    roles=(PlannedRole(role="policy", nodes=1, gpus=8, layout="fsdp2 <b>"),),
+    batches=PlannedBatches(
+        prompts_per_step=16,
+        samples_per_prompt=4,
+        rows_per_step=64,
+        prompts_per_mini_batch=16,
+        optimizer_steps_per_batch=1,
+        data_parallel_ranks=8,
+        rows_per_rank=8,
+        micro_batch=1,
+        micro_steps=8,
+    ),
+    lengths={"generator.max_turns": 1},
+    artifacts=(PlannedArtifact(stage="rl", kind="skyrl", identity="a@1:b", path="s3://x"),),
+    outputs={"export_root": "s3://x/exports"},
+    digests=DIGESTS,
+    preflight={
+        "violations": [{"id": "BAT-17", "path": "skyrl.trainer.max_steps", "message": "too many"}],
+        "not_checked": [{"id": "CTX-04", "needs": "a model card"}],
+        "passed": ["GEO-01"],
+    },
+)
+
+
+def test_the_digest_file_reads_back():
+    assert DIGESTS.launch == digest_of(DOCUMENT)
+    assert read_digest_file(digest_file(DIGESTS)) == DIGESTS
+    with pytest.raises(ValueError, match="not a digest file"):
+        read_digest_file(b"recipe sha256:1\n")
+
+
+def test_the_summary_has_two_lines():
+    first, second = plan_summary(PLAN).splitlines()
+    assert first == "//experiments/x:x 2026.09.21: 1 node x 8 H100 on local, stage rl"
+    assert second == f"recipe sha256:{DIGESTS.recipe} launch sha256:{DIGESTS.launch}"
+
+
+def test_the_plan_says_what_a_reader_needs():
+    text = plan_text(PLAN)
+    for part in (
+        "commit      " + "c" * 40,
+        "terminal stage  rl (users/lab/tests/qwen06-gsm8k-rl@2026.09.21)",
+        "16 prompts x 4 samples = 64 rows",
+        "16*4 // 8 ranks = 8 rows",
+        "a@1:b  s3://x",
+        "warning at skyrl.trainer.max_steps: too many",
+        "not checked: needs a model card",
+    ):
+        assert part in text
+
+
+def test_the_report_is_one_wellformed_page_without_outside_parts():
+    page = report_html(PLAN).decode()
+    open_tags: list[str] = []
+
+    class Parser(html.parser.HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            assert not {"src", "href"} & {name for name, _ in attrs}
+            if tag != "meta":
+                open_tags.append(tag)
+
+        def handle_endtag(self, tag):
+            assert open_tags.pop() == tag
+
+    Parser().feed(page)
+    assert open_tags == []
+    assert "fsdp2 &lt;b&gt;" in page and "<b>" not in page
+
+
+def test_the_graph_document_serves_the_coordinator():
+    score = evaluate(RUN, name="team/score", version="2026.09.21", env_class="gsm8k", episodes=8, seed=1)
+    graph = build_graph([score])
+    document = render_graph_document(
+        graph, DOCUMENT, example_specs.STORAGE, experiment="//experiments/x:x", default_stage="rl"
+    )
+    assert document["experiment_name"] == "x"
+    assert document["stages"] == {"rl": RUN.address, "evaluate": "team/score@2026.09.21"}
+    model, data, run, last = document["steps"]
+    assert model["config"] == {"model": "qwen3-0.6b", "relative_path": "hf/step-32"}
+    assert model["output_path"] == "s3://marin-us-east-02a/tests/qwen06-sft" and model["adopted"]
+    assert data["config"] == {
+        "dataset": "gsm8k",
+        "relative_paths": ["train.parquet", "validation.parquet"],
+        "env_class": "gsm8k",
+    }
+    assert run["fingerprint"] == DIGESTS.recipe and not run["adopted"]
+    assert run["temporary_root"].endswith("/skyrl/marin/users/lab/tests/qwen06-gsm8k-rl/2026.09.21")
+    assert last["config"] == {"env_class": "gsm8k", "episodes": 8, "seed": 1} and last["deps"] == [RUN.address]
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

@@ -1,0 +1,167 @@
+"""The plan: what a person reads before a launch."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from tools.launcher.render.digests import LaunchDigests
+
+_FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class PlannedRole(BaseModel):
+    """One role and the GPUs it occupies."""
+
+    model_config = _FROZEN
+
+    role: str
+    nodes: int
+    gpus: int
+    layout: str
+    """Parallel sizes in words, such as `8 engines, TP 1, PP 1, DP 1, EP 1`."""
+
+
+class PlannedBatches(BaseModel):
+    """Batch arithmetic of one training step."""
+
+    model_config = _FROZEN
+
+    prompts_per_step: int
+    """T."""
+    samples_per_prompt: int
+    """n."""
+    rows_per_step: int
+    """T*n."""
+    prompts_per_mini_batch: int
+    """M."""
+    optimizer_steps_per_batch: int
+    """T // M."""
+    data_parallel_ranks: int
+    """dp of the policy."""
+    rows_per_rank: int
+    """m = M*n // dp."""
+    micro_batch: int
+    """u, rows per GPU."""
+    micro_steps: int
+    """m // u: forward and backward passes per optimizer step."""
+
+
+class PlannedArtifact(BaseModel):
+    """One step of the graph."""
+
+    model_config = _FROZEN
+
+    stage: str
+    kind: str
+    identity: str
+    path: str
+
+
+class LaunchPlan(BaseModel):
+    """Everything `:plan` prints. Derived only from the target's inputs."""
+
+    model_config = _FROZEN
+
+    experiment: str
+    version: str
+    options: dict[str, str]
+    terminal_stage: str
+    stages: dict[str, str]
+    runtime: dict[str, str]
+    """manifest, commit, profile."""
+    entrypoint: str
+    allocation: dict[str, str | int | float]
+    roles: tuple[PlannedRole, ...]
+    batches: PlannedBatches
+    lengths: dict[str, int]
+    """Token lengths that follow from the context budget."""
+    artifacts: tuple[PlannedArtifact, ...]
+    outputs: dict[str, str]
+    digests: LaunchDigests
+    preflight: dict[str, Any]
+    """Report of preflight as JSON values: warnings, what was not checked, ids that passed."""
+
+
+def plan_summary(plan: LaunchPlan) -> str:
+    """Return the two lines that a successful build prints."""
+    nodes, gpus = plan.allocation["num_nodes"], plan.allocation["gpus_per_node"]
+    return (
+        f"{plan.experiment} {plan.version}: {nodes} {"node" if nodes == 1 else "nodes"} x {gpus} {plan.allocation['gpu_variant']} "
+        f"on {plan.allocation['cluster']}, stage {plan.terminal_stage}\n"
+        f"recipe sha256:{plan.digests.recipe} launch sha256:{plan.digests.launch}\n"
+    )
+
+
+def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the plan as (section title, rows of (name, value)), in reading order."""
+    batches = plan.batches
+    return [
+        (
+            "experiment",
+            [
+                ("target", plan.experiment),
+                ("version", plan.version),
+                ("options", ", ".join(f"{name}={value}" for name, value in plan.options.items()) or "none"),
+                ("terminal stage", f"{plan.terminal_stage} ({plan.stages[plan.terminal_stage]})"),
+                ("recipe digest", f"sha256:{plan.digests.recipe}"),
+                ("launch digest", f"sha256:{plan.digests.launch}"),
+            ],
+        ),
+        ("runtime", [*plan.runtime.items(), ("entrypoint", plan.entrypoint)]),
+        ("allocation", [(name.replace("_", " "), str(value)) for name, value in plan.allocation.items()]),
+        (
+            "roles",
+            [
+                (role.role, f"{role.nodes} nodes, {role.gpus} GPUs: {role.layout}" if role.gpus else role.layout)
+                for role in plan.roles
+            ],
+        ),
+        (
+            "batches",
+            [
+                (
+                    "per step",
+                    f"{batches.prompts_per_step} prompts x {batches.samples_per_prompt} samples "
+                    f"= {batches.rows_per_step} rows",
+                ),
+                (
+                    "optimizer steps",
+                    f"{batches.prompts_per_step} // {batches.prompts_per_mini_batch} prompts "
+                    f"= {batches.optimizer_steps_per_batch} per batch",
+                ),
+                (
+                    "per rank",
+                    f"{batches.prompts_per_mini_batch}*{batches.samples_per_prompt} // {batches.data_parallel_ranks} "
+                    f"ranks = {batches.rows_per_rank} rows",
+                ),
+                (
+                    "micro steps",
+                    f"{batches.rows_per_rank} // {batches.micro_batch} rows = {batches.micro_steps} per optimizer step",
+                ),
+            ],
+        ),
+        ("token lengths", [(path, str(value)) for path, value in plan.lengths.items()]),
+        ("artifacts", [(f"{item.stage} {item.kind}", f"{item.identity}  {item.path}") for item in plan.artifacts]),
+        ("outputs", [(name.replace("_", " "), path) for name, path in plan.outputs.items()]),
+        (
+            "preflight",
+            [
+                *(
+                    (item["id"], f"warning at {item['path']}: {item['message']}")
+                    for item in plan.preflight["violations"]
+                ),
+                *((item["id"], f"not checked: needs {item['needs']}") for item in plan.preflight["not_checked"]),
+                ("passed", f"{len(plan.preflight['passed'])} checks"),
+            ],
+        ),
+    ]
+
+
+def plan_text(plan: LaunchPlan) -> str:
+    """Return the plan as plain text with aligned columns."""
+    lines: list[str] = []
+    for title, rows in plan_sections(plan):
+        width = max(len(name) for name, _ in rows)
+        lines.append(title)
+        lines += [f"  {name:<{width}}  {value}" for name, value in rows]
+    return "\n".join(lines) + "\n"

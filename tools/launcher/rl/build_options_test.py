@@ -1,0 +1,141 @@
+import enum
+import sys
+from typing import Any, Literal
+
+import pytest
+
+from tools.launcher.catalog.cards import ClusterCard, HfExport, ModelCard
+from tools.launcher.catalog.runtime_manifest import RuntimeManifest
+from tools.launcher.rl import ArtifactStep, BuildInputs, hf_model, rl_build_options
+from tools.launcher.rl.build_options import BuildOptionError
+from tools.launcher.rl.inputs import UndeclaredInput
+
+MODEL = ModelCard(kind="model", name="toy")
+EXPORT = HfExport(name="team/toy", version="2026.01.15", fingerprint="0123abcd")
+INPUTS = BuildInputs(
+    version="2026.01.15",
+    runtime=RuntimeManifest.model_construct(commit="a" * 40),
+    cluster=ClusterCard(kind="cluster", name="c"),
+    models={"toy": MODEL},
+    datasets={},
+)
+
+
+class Size(enum.Enum):
+    SMALL = "small"
+
+
+def step() -> ArtifactStep:
+    return hf_model(MODEL, EXPORT)
+
+
+def test_options_are_typed_from_the_signature():
+    seen: dict[str, Any] = {}
+
+    @rl_build_options
+    def main(
+        inputs: BuildInputs, scale: Literal["smoke", 2], kl: bool, seed: int, lr: float, note: str, size: Size
+    ) -> ArtifactStep:
+        seen.update(locals())
+        return step()
+
+    options = {"scale": "2", "kl": "true", "seed": "17", "lr": "1e-6", "note": "x=y", "size": "small"}
+    assert main.build(INPUTS, options) == (step(),)
+    seen.pop("seen", None)
+    assert seen == {
+        "inputs": INPUTS,
+        "scale": 2,
+        "kl": True,
+        "seed": 17,
+        "lr": 1e-06,
+        "note": "x=y",
+        "size": Size.SMALL,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "option 'scale' of main() has no value. Add options = {\"scale\": ...} with one of smoke, full"),
+        ({"scale": "big"}, "option scale='big' is not one of smoke, full. Correct options"),
+        ({"scale": "full", "x": "1"}, "options has 'x', which main() does not take. Its options: scale"),
+    ],
+)
+def test_bad_options_have_a_clear_sentence(options, sentence):
+    @rl_build_options
+    def main(scale: Literal["smoke", "full"]) -> ArtifactStep:
+        return step()
+
+    with pytest.raises(BuildOptionError) as caught:
+        main.build(INPUTS, options)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(("annotation", "text"), [(int, "1.5"), (float, "x"), (bool, "True"), (bool, "1")])
+def test_text_of_another_type_is_refused(annotation, text):
+    def main(value):
+        return step()
+
+    main.__annotations__ = {"value": annotation}
+    with pytest.raises(BuildOptionError, match="option value='.*' is not"):
+        rl_build_options(main).build(INPUTS, {"value": text})
+
+
+def _no_annotation(scale):
+    return step()
+
+
+def _default(scale: int = 1):
+    return step()
+
+
+def _list(scale: list[int]):
+    return step()
+
+
+def _star(*scale: int):
+    return step()
+
+
+def _two(a: BuildInputs, b: BuildInputs):
+    return step()
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (_no_annotation, "parameter 'scale' has no annotation"),
+        (_default, "option 'scale' has a default. Remove it and state the value in options of the target"),
+        (_list, "option 'scale' has the type list[int]. Use bool, int, float, str, an Enum or a Literal"),
+        (_star, "'*scale: int' cannot be typed. Name each option"),
+        (_two, "'a' and 'b' are both BuildInputs. Keep one"),
+    ],
+)
+def test_bad_signatures_are_refused(function, sentence):
+    with pytest.raises(BuildOptionError) as caught:
+        rl_build_options(function)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("result", [None, "x", (), [1]])
+def test_main_returns_steps(result):
+    @rl_build_options
+    def main() -> Any:
+        return result
+
+    with pytest.raises(BuildOptionError, match="Return one ArtifactStep, or a tuple of them"):
+        main.build(INPUTS, {})
+
+
+def test_undeclared_cards_are_refused():
+    with pytest.raises(UndeclaredInput) as caught:
+        INPUTS.model("qwen")
+    assert "no card named 'qwen' is declared; `models` of the target has: toy. Add the card's label" in str(caught.value)
+    with pytest.raises(UndeclaredInput, match="`datasets` of the target has: none"):
+        INPUTS.dataset("gsm8k")
+    assert INPUTS.model("toy") is MODEL
+    assert INPUTS.skyrl_runtime("fsdp").commit == "a" * 40
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))
