@@ -2,6 +2,7 @@
 
 from tools.launcher.catalog.cards import DatasetCard, HfExport, ModelCard
 from tools.launcher.graph.step import ArtifactStep
+from tools.launcher.render.launch_document import Storage
 from tools.launcher.rl import (
     ArtifactDataSource,
     ArtifactHfModel,
@@ -17,7 +18,6 @@ from tools.launcher.rl import (
     hf_model,
     skyrl_step,
 )
-from tools.launcher.render.launch_document import Storage
 
 STORAGE = Storage(prefix="s3://marin-us-east-02a/marin", temporary_bucket="s3://marin-us-east-08a")
 COMMIT = "81ae0ef7033c500207b191a2ae7c3806f6dc78ff"
@@ -34,7 +34,10 @@ MODEL = hf_model(
 DATA = dataset(
     DatasetCard(kind="dataset", name="gsm8k"),
     HfExport(
-        name="tests/gsm8k", version="2026.09.01", fingerprint="425a569b", uri="s3://marin-us-east-02a/tests/gsm8k"
+        name="tests/gsm8k",
+        version="2026.09.01",
+        fingerprint="425a569b",
+        uri="s3://marin-us-east-02a/tests/gsm8k",
     ),
 )
 
@@ -125,7 +128,9 @@ def _common(*, use_kl_loss: bool, gpu_memory_utilization: float) -> dict[str, ob
     }
 
 
-def _plan(colocate: bool, nodes: int, engines: int, dp: int, ep: int, batch: int, samples: int) -> SkyRLRolePlan:
+def _plan(
+    colocate: bool, nodes: int, engines: int, dp: int, ep: int, batch: int, samples: int
+) -> SkyRLRolePlan:
     return SkyRLRolePlan(
         colocate_all=colocate,
         colocate_policy_ref=True,

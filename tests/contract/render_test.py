@@ -131,8 +131,13 @@ def test_storage_moves_the_document_and_not_the_fingerprint():
     step = example_specs.smoke_fsdp()
     elsewhere = Storage(prefix="s3://other/marin", temporary_bucket="s3://scratch")
     document = rendered(step, elsewhere)
-    assert document["artifacts"]["export_root"] == "s3://other/marin/users/lab/tests/qwen06-gsm8k-rl/2026.09.21/exports"
-    assert document["artifacts"]["checkpoint_root"].startswith("s3://scratch/tmp/ttl=14d/skyrl/marin/users/lab/")
+    assert (
+        document["artifacts"]["export_root"]
+        == "s3://other/marin/users/lab/tests/qwen06-gsm8k-rl/2026.09.21/exports"
+    )
+    assert document["artifacts"]["checkpoint_root"].startswith(
+        "s3://scratch/tmp/ttl=14d/skyrl/marin/users/lab/"
+    )
     assert document != rendered(step)
 
 

@@ -44,7 +44,10 @@ def _load(data: bytes, source: str, kind: str) -> Any:
     content = load_yaml_mapping(data, source=source)
     if content.get("kind") != kind:
         raise DocumentError(
-            source, "", f"kind is {content.get('kind')!r}, expected '{kind}'", f"Write `kind: {kind}`, or give a {kind}"
+            source,
+            "",
+            f"kind is {content.get('kind')!r}, expected '{kind}'",
+            f"Write `kind: {kind}`, or give a {kind}",
         )
     # Strict mode takes no list for a tuple; YAML has only lists.
     try:

@@ -3,7 +3,12 @@ import sys
 import pytest
 
 from tools.launcher.catalog.cards import MissingFact, fact
-from tools.launcher.catalog.load import load_cluster_card, load_dataset_card, load_model_card, load_runtime_manifest
+from tools.launcher.catalog.load import (
+    load_cluster_card,
+    load_dataset_card,
+    load_model_card,
+    load_runtime_manifest,
+)
 from tools.launcher.documents.strict_yaml import DocumentError
 
 MODEL = b"""
@@ -39,7 +44,10 @@ def test_null_is_known_and_absence_is_not():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ((b"name: lab", b"nmae: x\nname: lab"), "m.yaml: nmae: Extra inputs are not permitted. Correct the model"),
+        (
+            (b"name: lab", b"nmae: x\nname: lab"),
+            "m.yaml: nmae: Extra inputs are not permitted. Correct the model",
+        ),
         ((b"heads: 32", b"heads: true"), "num_attention_heads: Input should be a valid integer"),
         ((b"heads: 32", b"heads: '32'"), "num_attention_heads: Input should be a valid integer"),
         ((b"heads: 32", b"heads: 0"), "num_attention_heads: Input should be greater than 0"),

@@ -9,7 +9,6 @@ identity (NaN, sets, objects) let in.
 import hashlib
 import json
 import math
-from collections.abc import Mapping
 from typing import Any
 
 
@@ -37,7 +36,9 @@ def canonical_json(value: object) -> bytes:
             value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
         ).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise CanonicalEncodingError(f"text holds a lone surrogate: {error.reason}. Use valid Unicode") from None
+        raise CanonicalEncodingError(
+            f"text holds a lone surrogate: {error.reason}. Use valid Unicode"
+        ) from None
 
 
 def sha256_hex(data: bytes) -> str:
@@ -68,10 +69,12 @@ def _require_canonical(value: Any, place: str) -> None:
         for index, item in enumerate(value):
             _require_canonical(item, f"{place}[{index}]")
         return
-    if isinstance(value, Mapping) and kind is dict:
+    if kind is dict:
         for key, item in value.items():
             if type(key) is not str:
-                raise CanonicalEncodingError(f"{place} has the key {key!r} ({type(key).__name__}). Use string keys")
+                raise CanonicalEncodingError(
+                    f"{place} has the key {key!r} ({type(key).__name__}). Use string keys"
+                )
             _require_canonical(item, f"{place}.{key}")
         return
     raise CanonicalEncodingError(

@@ -13,7 +13,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     Parent folders are made. Raises OSError as the operating system gives it.
     """
     with _written_beside(path, data) as temporary:
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     _sync_folder(path.parent)
 
 
@@ -44,11 +44,10 @@ def _written_beside(path: Path, data: bytes) -> Iterator[str]:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
+        Path(temporary).chmod(0o644)
         yield temporary
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        Path(temporary).unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

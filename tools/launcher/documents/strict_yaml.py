@@ -36,7 +36,7 @@ class DocumentError(ValueError):
         super().__init__(f"{where}: {problem}. {fix}")
 
 
-class _StrictLoader(_Base):
+class _StrictLoader(_Base):  # type: ignore[misc]  # which base depends on the machine
     """PyYAML's safe loader which refuses repeated keys and merge keys."""
 
 
@@ -56,7 +56,10 @@ def load_yaml(data: bytes, *, source: str) -> Any:
     """
     if len(data) > MAX_BYTES:
         raise DocumentError(
-            source, "", f"the file has {len(data)} bytes, the limit is {MAX_BYTES}", "Give one launch document"
+            source,
+            "",
+            f"the file has {len(data)} bytes, the limit is {MAX_BYTES}",
+            "Give one launch document",
         )
     try:
         text = data.decode("utf-8-sig")
@@ -77,11 +80,13 @@ def load_yaml(data: bytes, *, source: str) -> Any:
         raise DocumentError(source, error.place, error.problem, error.fix) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f"{mark.line + 1}:{mark.column + 1}" if mark else ""
+        place = _place_of(mark)
         problem = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
         raise DocumentError(source, place, problem, "Correct the YAML at that place") from None
     except yaml.YAMLError as error:
-        raise DocumentError(source, "", f"not YAML: {' '.join(str(error).split())}", "Correct the file") from None
+        raise DocumentError(
+            source, "", f"not YAML: {' '.join(str(error).split())}", "Correct the file"
+        ) from None
     except RecursionError:
         raise DocumentError(
             source, "", f"values are nested more than {MAX_DEPTH} deep", "Flatten the document"
@@ -104,6 +109,10 @@ def load_yaml_mapping(data: bytes, *, source: str) -> dict[str, Any]:
     return value
 
 
+def _place_of(mark: Any) -> str:
+    return f"{mark.line + 1}:{mark.column + 1}" if mark else ""
+
+
 class _KeyProblem(Exception):
     def __init__(self, place: str, problem: str, fix: str) -> None:
         super().__init__(problem)
@@ -120,16 +129,16 @@ def _check_bounds(text: str, source: str) -> None:
     open_nodes: list[tuple[str | None, int]] = []  # anchor, values counted when it opened
     total = 0
     for event in yaml.parse(text, Loader=_Base):
-        mark = event.start_mark
+        place = _place_of(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in open_nodes):
                 raise DocumentError(
                     source,
-                    f"{mark.line + 1}:{mark.column + 1}",
+                    place,
                     f"the alias *{event.anchor} stands inside the value it names",
                     "Write the value out",
                 )
-            total += sizes.get(event.anchor, 1)
+            total += sizes.get(str(event.anchor), 1)
         elif isinstance(event, yaml.ScalarEvent):
             total += 1
             if event.anchor:
@@ -140,7 +149,7 @@ def _check_bounds(text: str, source: str) -> None:
             if len(open_nodes) > MAX_DEPTH:
                 raise DocumentError(
                     source,
-                    f"{mark.line + 1}:{mark.column + 1}",
+                    place,
                     f"values are nested more than {MAX_DEPTH} deep",
                     "Flatten the document",
                 )
@@ -151,7 +160,7 @@ def _check_bounds(text: str, source: str) -> None:
         if total > MAX_NODES:
             raise DocumentError(
                 source,
-                f"{mark.line + 1}:{mark.column + 1}",
+                place,
                 f"more than {MAX_NODES} values, aliases expanded",
                 "Remove the aliases that repeat each other",
             )
@@ -160,7 +169,7 @@ def _check_bounds(text: str, source: str) -> None:
 def _construct_mapping(loader: Any, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        place = f"{key_node.start_mark.line + 1}:{key_node.start_mark.column + 1}"
+        place = _place_of(key_node.start_mark)
         if key_node.tag == "tag:yaml.org,2002:merge":
             raise _KeyProblem(place, "the merge key `<<` is not read by the launcher", "Write the keys out")
         key = loader.construct_object(key_node, deep=True)

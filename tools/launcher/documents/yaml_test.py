@@ -71,7 +71,10 @@ def test_anchors_are_read_and_never_written():
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"a: 1\nb: {c: 1, c: 2}\n", "d.yaml:2:11: the key 'c' appears twice in one mapping. Keep one of them"),
+        (
+            b"a: 1\nb: {c: 1, c: 2}\n",
+            "d.yaml:2:11: the key 'c' appears twice in one mapping. Keep one of them",
+        ),
         (b"\xff\xfea\x00", "d.yaml: byte 0 is not UTF-8 text. Save the file with UTF-8 encoding"),
         (b"a: [1, 2", "d.yaml:2:1: while parsing a flow sequence did not find expected ',' or ']'"),
         (b"a: 1\n---\nb: 2\n", "expected a single document"),

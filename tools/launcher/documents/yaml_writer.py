@@ -22,7 +22,7 @@ _LINE_BREAKS_BESIDE_NEWLINE = frozenset("\r\x85\u2028\u2029\ufeff")
 
 def _represent_str(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     if not _LINE_BREAKS_BESIDE_NEWLINE.isdisjoint(text):
-        style = '"'
+        style: str | None = '"'
     else:
         style = "|" if "\n" in text and not text.startswith((" ", "\n")) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

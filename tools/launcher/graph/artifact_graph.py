@@ -80,7 +80,9 @@ def address_conflicts(graph: ArtifactGraph) -> list[tuple[ArtifactStep, Artifact
 
 def nested_outputs(graph: ArtifactGraph, prefix: str) -> list[tuple[ArtifactStep, ArtifactStep, str, str]]:
     """Return (outer, inner, outer path, inner path) where one output lies inside another (ART-19)."""
-    paths = [(step, (step.override_path or output_path(prefix, step.name, step.version))) for step in graph.steps]
+    paths = [
+        (step, (step.override_path or output_path(prefix, step.name, step.version))) for step in graph.steps
+    ]
     return [
         (outer, inner, outer_path, inner_path)
         for outer, outer_path in paths

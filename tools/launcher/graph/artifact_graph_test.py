@@ -16,7 +16,9 @@ from tools.launcher.graph.step import ArtifactStep
 
 def step(name, version="2026.01.15", kind="dataset", deps=(), config=None, **facts):
     values = {"override_path": None, "recorded_fingerprint": None, "expected_fingerprint": None} | facts
-    return ArtifactStep(name=name, version=version, kind=kind, deps=tuple(deps), config=config or {}, **values)
+    return ArtifactStep(
+        name=name, version=version, kind=kind, deps=tuple(deps), config=config or {}, **values
+    )
 
 
 def test_dependencies_come_first_and_once():
@@ -41,7 +43,9 @@ def test_a_fingerprint_moves_with_config_and_deps_only():
     others = [
         base.model_copy(update={"config": {"seed": 2}}),
         base.model_copy(update={"deps": (step("data", recorded_fingerprint="425a569c"),)}),
-        base.model_copy(update={"deps": (step("data", version="2026.01.16", recorded_fingerprint="425a569b"),)}),
+        base.model_copy(
+            update={"deps": (step("data", version="2026.01.16", recorded_fingerprint="425a569b"),)}
+        ),
     ]
     assert len({step_fingerprint(s) for s in [base, *others]}) == 4
 
@@ -60,7 +64,10 @@ def test_mutable_dependencies_are_found_through_others():
     moving = step("data", "dev")
     model = step("model", "smoke-dev", "hf_model", [moving])
     run = step("run", kind="skyrl", deps=[model])
-    assert [(a.name, b.name) for a, b in mutable_dependencies(build_graph([run]))] == [("run", "model"), ("run", "data")]
+    assert [(a.name, b.name) for a, b in mutable_dependencies(build_graph([run]))] == [
+        ("run", "model"),
+        ("run", "data"),
+    ]
     assert mutable_dependencies(build_graph([model])) == []
 
 
@@ -69,7 +76,9 @@ def test_conflicts_and_nesting_are_found():
     b = step("team/a", "2026.01.16")
     inner = step("team/a/2026.01.15/exports")
     graph = build_graph([step("run", kind="skyrl", deps=[a, b, inner])])
-    assert [(x.address, y.address) for x, y in address_conflicts(graph)] == [("team/a@2026.01.15", "team/a@2026.01.16")]
+    assert [(x.address, y.address) for x, y in address_conflicts(graph)] == [
+        ("team/a@2026.01.15", "team/a@2026.01.16")
+    ]
     found = nested_outputs(graph, "s3://bucket/marin")
     assert [(x.name, y.name) for x, y, _, _ in found] == [("team/a", "team/a/2026.01.15/exports")]
 

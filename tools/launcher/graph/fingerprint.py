@@ -19,7 +19,9 @@ def step_fingerprint(step: ArtifactStep) -> str:
     """
     if step.recorded_fingerprint is not None:
         return step.recorded_fingerprint
-    return digest_of({"kind": step.kind, "config": step.config, "deps": [step_identity(dep) for dep in step.deps]})
+    return digest_of(
+        {"kind": step.kind, "config": step.config, "deps": [step_identity(dep) for dep in step.deps]}
+    )
 
 
 def step_identity(step: ArtifactStep) -> str:

@@ -70,7 +70,10 @@ def test_bad_names(name, sentence):
 
 
 def test_sanitiser_follows_the_contract():
-    assert sanitised_job_name("team/snow-moe-rl-2026.01.15-1a2b3c4d5e6f") == "team-snow-moe-rl-2026.01.15-1a2b3c4d5e6f"
+    assert (
+        sanitised_job_name("team/snow-moe-rl-2026.01.15-1a2b3c4d5e6f")
+        == "team-snow-moe-rl-2026.01.15-1a2b3c4d5e6f"
+    )
     assert sanitised_job_name("--A  B..") == "a-b"
     assert sanitised_job_name("///") == "remote_job"
 

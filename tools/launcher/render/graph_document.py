@@ -65,7 +65,10 @@ def _step(
 def _work(step: ArtifactStep, graph: ArtifactGraph, launch_document: dict[str, Any]) -> dict[str, Any]:
     """What the coordinator needs to make the artifact; identity is in the fingerprint."""
     if step.kind == "skyrl":
-        return {"runtime_commit": launch_document["runtime"]["launcher_commit"], **launch_document["iris"]["allocation"]}
+        return {
+            "runtime_commit": launch_document["runtime"]["launcher_commit"],
+            **launch_document["iris"]["allocation"],
+        }
     if step.kind == "evaluate":
         return dict(step.config)
     relative_paths: list[str] = []
@@ -77,7 +80,9 @@ def _work(step: ArtifactStep, graph: ArtifactGraph, launch_document: dict[str, A
         if spec.model.step == step and spec.model.relative_path:
             relative_paths.append(spec.model.relative_path)
         relative_paths += [
-            source.relative_path for source in (*spec.train_data, *spec.validation_data) if source.step == step
+            source.relative_path
+            for source in (*spec.train_data, *spec.validation_data)
+            if source.step == step
         ]
     card = step.payload.card.name if isinstance(step.payload, ImportStepPayload) else None
     if step.kind == "hf_model":

@@ -142,7 +142,9 @@ def render_launch_document(payload: SkyRLStepPayload, storage: Storage) -> dict[
 
 def _skyrl_section(spec: SkyRLSpec) -> dict[str, JsonValue]:
     section = _copied(spec.recipe.settings)
-    ordered: dict[str, JsonValue] = {"entrypoint": section.pop("entrypoint")} if "entrypoint" in section else {}
+    ordered: dict[str, JsonValue] = (
+        {"entrypoint": section.pop("entrypoint")} if "entrypoint" in section else {}
+    )
     ordered["context_budget"] = spec.context_budget.declared()
     ordered.update(section)
     _apply_role_plan(ordered, spec.topology.role_plan)

@@ -31,6 +31,7 @@ PLAN = LaunchPlan(
     options={"scale": "smoke"},
     terminal_stage="rl",
     stages={"rl": RUN.address},
+    smoke=None,
     runtime={"manifest": "m", "commit": "c" * 40, "profile": "fsdp"},
     entrypoint="standard",
     allocation={"cluster": "local", "num_nodes": 1, "gpus_per_node": 8, "gpu_variant": "H100"},
@@ -121,7 +122,9 @@ def test_the_graph_document_serves_the_coordinator():
     }
     assert run["fingerprint"] == DIGESTS.recipe and not run["adopted"]
     assert run["temporary_root"].endswith("/skyrl/marin/users/lab/tests/qwen06-gsm8k-rl/2026.09.21")
-    assert last["config"] == {"env_class": "gsm8k", "episodes": 8, "seed": 1} and last["deps"] == [RUN.address]
+    assert last["config"] == {"env_class": "gsm8k", "episodes": 8, "seed": 1} and last["deps"] == [
+        RUN.address
+    ]
 
 
 if __name__ == "__main__":

@@ -67,6 +67,8 @@ class LaunchPlan(BaseModel):
     options: dict[str, str]
     terminal_stage: str
     stages: dict[str, str]
+    smoke: str | None
+    """Label of the experiment whose success a large launch requires."""
     runtime: dict[str, str]
     """manifest, commit, profile."""
     entrypoint: str
@@ -86,7 +88,7 @@ def plan_summary(plan: LaunchPlan) -> str:
     """Return the two lines that a successful build prints."""
     nodes, gpus = plan.allocation["num_nodes"], plan.allocation["gpus_per_node"]
     return (
-        f"{plan.experiment} {plan.version}: {nodes} {"node" if nodes == 1 else "nodes"} x {gpus} {plan.allocation['gpu_variant']} "
+        f"{plan.experiment} {plan.version}: {nodes} {'node' if nodes == 1 else 'nodes'} x {gpus} {plan.allocation['gpu_variant']} "
         f"on {plan.allocation['cluster']}, stage {plan.terminal_stage}\n"
         f"recipe sha256:{plan.digests.recipe} launch sha256:{plan.digests.launch}\n"
     )
@@ -95,6 +97,11 @@ def plan_summary(plan: LaunchPlan) -> str:
 def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the plan as (section title, rows of (name, value)), in reading order."""
     batches = plan.batches
+    samples, mini, ranks = (
+        batches.samples_per_prompt,
+        batches.prompts_per_mini_batch,
+        batches.data_parallel_ranks,
+    )
     return [
         (
             "experiment",
@@ -103,6 +110,7 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
                 ("version", plan.version),
                 ("options", ", ".join(f"{name}={value}" for name, value in plan.options.items()) or "none"),
                 ("terminal stage", f"{plan.terminal_stage} ({plan.stages[plan.terminal_stage]})"),
+                *([("smoke", plan.smoke)] if plan.smoke else []),
                 ("recipe digest", f"sha256:{plan.digests.recipe}"),
                 ("launch digest", f"sha256:{plan.digests.launch}"),
             ],
@@ -112,7 +120,10 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
         (
             "roles",
             [
-                (role.role, f"{role.nodes} nodes, {role.gpus} GPUs: {role.layout}" if role.gpus else role.layout)
+                (
+                    role.role,
+                    f"{role.nodes} nodes, {role.gpus} GPUs: {role.layout}" if role.gpus else role.layout,
+                )
                 for role in plan.roles
             ],
         ),
@@ -121,19 +132,13 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
             [
                 (
                     "per step",
-                    f"{batches.prompts_per_step} prompts x {batches.samples_per_prompt} samples "
-                    f"= {batches.rows_per_step} rows",
+                    f"{batches.prompts_per_step} prompts x {samples} samples = {batches.rows_per_step} rows",
                 ),
                 (
                     "optimizer steps",
-                    f"{batches.prompts_per_step} // {batches.prompts_per_mini_batch} prompts "
-                    f"= {batches.optimizer_steps_per_batch} per batch",
+                    f"{batches.prompts_per_step} // {mini} prompts = {batches.optimizer_steps_per_batch} per batch",
                 ),
-                (
-                    "per rank",
-                    f"{batches.prompts_per_mini_batch}*{batches.samples_per_prompt} // {batches.data_parallel_ranks} "
-                    f"ranks = {batches.rows_per_rank} rows",
-                ),
+                ("per rank", f"{mini}*{samples} // {ranks} ranks = {batches.rows_per_rank} rows"),
                 (
                     "micro steps",
                     f"{batches.rows_per_rank} // {batches.micro_batch} rows = {batches.micro_steps} per optimizer step",
@@ -141,7 +146,10 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
             ],
         ),
         ("token lengths", [(path, str(value)) for path, value in plan.lengths.items()]),
-        ("artifacts", [(f"{item.stage} {item.kind}", f"{item.identity}  {item.path}") for item in plan.artifacts]),
+        (
+            "artifacts",
+            [(f"{item.stage} {item.kind}", f"{item.identity}  {item.path}") for item in plan.artifacts],
+        ),
         ("outputs", [(name.replace("_", " "), path) for name, path in plan.outputs.items()]),
         (
             "preflight",
@@ -150,7 +158,10 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
                     (item["id"], f"warning at {item['path']}: {item['message']}")
                     for item in plan.preflight["violations"]
                 ),
-                *((item["id"], f"not checked: needs {item['needs']}") for item in plan.preflight["not_checked"]),
+                *(
+                    (item["id"], f"not checked: needs {item['needs']}")
+                    for item in plan.preflight["not_checked"]
+                ),
                 ("passed", f"{len(plan.preflight['passed'])} checks"),
             ],
         ),

@@ -36,6 +36,7 @@ def report_html(plan: LaunchPlan) -> bytes:
 
 def _table(caption: str, rows: list[tuple[str, str]]) -> str:
     body = "\n".join(
-        f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(value)}</td></tr>' for name, value in rows
+        f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(value)}</td></tr>'
+        for name, value in rows
     )
     return f"<table>\n<caption>{html.escape(caption)}</caption>\n{body}\n</table>"

@@ -24,7 +24,9 @@ class BuildOptionError(ValueError):
 class RlBuildMain:
     """An experiment's `main` together with its typed options."""
 
-    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], inputs_parameter: str | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], options: Mapping[str, Any], inputs_parameter: str | None
+    ) -> None:
         self._function = function
         self._inputs_parameter = inputs_parameter
         self.options: Mapping[str, Any] = types.MappingProxyType(dict(options))
@@ -52,7 +54,9 @@ class RlBuildMain:
                 f"option '{missing[0]}' of main() has no value. "
                 f'Add options = {{"{missing[0]}": ...}} with {_describe(self.options[missing[0]])}'
             )
-        arguments = {name: _parse(name, options[name], annotation) for name, annotation in self.options.items()}
+        arguments = {
+            name: _parse(name, options[name], annotation) for name, annotation in self.options.items()
+        }
         if self._inputs_parameter is not None:
             arguments[self._inputs_parameter] = inputs
         result = self._function(**arguments)
@@ -81,11 +85,15 @@ def rl_build_options(function: Callable[..., Any]) -> RlBuildMain:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise BuildOptionError(f"main(): '{parameter}' cannot be typed. Name each option")
         if name not in annotations:
-            raise BuildOptionError(f"main(): parameter '{name}' has no annotation. Write {name}: Literal[...] or a type")
+            raise BuildOptionError(
+                f"main(): parameter '{name}' has no annotation. Write {name}: Literal[...] or a type"
+            )
         annotation = annotations[name]
         if annotation is BuildInputs:
             if inputs_parameter is not None:
-                raise BuildOptionError(f"main(): '{inputs_parameter}' and '{name}' are both BuildInputs. Keep one")
+                raise BuildOptionError(
+                    f"main(): '{inputs_parameter}' and '{name}' are both BuildInputs. Keep one"
+                )
             inputs_parameter = name
             continue
         if not _is_supported(annotation):
@@ -138,4 +146,6 @@ def _parse(name: str, text: str, annotation: Any) -> Any:
     try:
         return annotation(text)
     except ValueError:
-        raise BuildOptionError(f"option {name}='{text}' is not {_describe(annotation)}. Correct options") from None
+        raise BuildOptionError(
+            f"option {name}='{text}' is not {_describe(annotation)}. Correct options"
+        ) from None

@@ -130,7 +130,9 @@ def test_main_returns_steps(result):
 def test_undeclared_cards_are_refused():
     with pytest.raises(UndeclaredInput) as caught:
         INPUTS.model("qwen")
-    assert "no card named 'qwen' is declared; `models` of the target has: toy. Add the card's label" in str(caught.value)
+    assert "no card named 'qwen' is declared; `models` of the target has: toy. Add the card's label" in str(
+        caught.value
+    )
     with pytest.raises(UndeclaredInput, match="`datasets` of the target has: none"):
         INPUTS.dataset("gsm8k")
     assert INPUTS.model("toy") is MODEL

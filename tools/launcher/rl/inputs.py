@@ -1,7 +1,7 @@
 """What BUILD.bazel declares for an experiment, as its `main` sees it."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeVar
+from typing import Literal
 
 from pydantic import BaseModel
 
@@ -9,8 +9,6 @@ from tools.launcher.catalog.cards import ClusterCard, DatasetCard, ModelCard
 from tools.launcher.catalog.runtime_manifest import RuntimeManifest
 from tools.launcher.rl.runtime import SkyRLRuntime
 from tools.launcher.rl.topology import SPEC
-
-_Card = TypeVar("_Card", ModelCard, DatasetCard)
 
 
 class UndeclaredInput(LookupError):
@@ -46,7 +44,7 @@ class BuildInputs(BaseModel):
         return SkyRLRuntime(profile=profile, commit=self.runtime.commit)
 
 
-def _declared(cards: Mapping[str, _Card], name: str, attribute: str) -> _Card:
+def _declared[Card: (ModelCard, DatasetCard)](cards: Mapping[str, Card], name: str, attribute: str) -> Card:
     if name not in cards:
         raise UndeclaredInput(
             f"no card named '{name}' is declared; `{attribute}` of the target has: "

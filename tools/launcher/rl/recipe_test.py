@@ -68,7 +68,9 @@ def test_without_conflicts_order_does_not_matter(one, two):
     assert bool(forward.conflicts) == bool(backward.conflicts)
     if not forward.conflicts:
         assert forward.settings == backward.settings
-        assert set(dict(leaves(one))) - {p for p, v in leaves(one) if v == {}} <= set(dict(leaves(forward.settings)))
+        assert set(dict(leaves(one))) - {p for p, v in leaves(one) if v == {}} <= set(
+            dict(leaves(forward.settings))
+        )
 
 
 if __name__ == "__main__":

@@ -30,13 +30,21 @@ SPEC_TYPES = [
     value
     for module in (artifacts, context_budget, execution, runtime, topology, rl)
     for value in vars(module).values()
-    if isinstance(value, type) and issubclass(value, BaseModel) and value.__module__.startswith("tools.launcher.rl.")
+    if isinstance(value, type)
+    and issubclass(value, BaseModel)
+    and value.__module__.startswith("tools.launcher.rl.")
 ]
 
 
-@pytest.mark.parametrize("model", sorted(set(SPEC_TYPES), key=lambda model: model.__name__), ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "model", sorted(set(SPEC_TYPES), key=lambda model: model.__name__), ids=lambda m: m.__name__
+)
 def test_every_type_is_frozen_strict_closed_and_without_defaults(model):
-    assert model.model_config["frozen"] and model.model_config["strict"] and model.model_config["extra"] == "forbid"
+    assert (
+        model.model_config["frozen"]
+        and model.model_config["strict"]
+        and model.model_config["extra"] == "forbid"
+    )
     assert [name for name, field in model.model_fields.items() if not field.is_required()] == []
 
 

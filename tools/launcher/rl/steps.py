@@ -73,7 +73,9 @@ def skyrl_step(spec: SkyRLSpec, execution: IrisSkyRLExecution, *, export_hf: boo
     )
 
 
-def evaluate(run: ArtifactStep, *, name: str, version: str, env_class: str, episodes: int, seed: int) -> ArtifactStep:
+def evaluate(
+    run: ArtifactStep, *, name: str, version: str, env_class: str, episodes: int, seed: int
+) -> ArtifactStep:
     """The step that evaluates the exported policy of an RL step.
 
     Args:

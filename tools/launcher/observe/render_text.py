@@ -1,0 +1,155 @@
+"""Status and verification as text: plain lines anywhere, tables and colours on a terminal only."""
+
+from typing import TYPE_CHECKING, TextIO
+
+from tools.launcher.observe.status import JobView, RunStatus
+from tools.launcher.observe.verify import Verification
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+REHEARSAL_NOTE = "rehearsal: a CPU stand-in ran this plan; no language model was trained"
+
+_STATE_STYLES = {
+    "succeeded": "green",
+    "failed": "red",
+    "refused": "red",
+    "conflict": "red",
+    "running": "cyan",
+}
+
+
+def status_rows(status: RunStatus) -> list[tuple[str, str]]:
+    """Return label and value of every line of a status, in the order shown."""
+    rows = [
+        ("run", str(status.key)),
+        ("state", status.state.value + (f": {status.reason}" if status.reason else "")),
+        ("stage", status.stage or "unknown"),
+        ("launched", f"{status.when} by {status.who}"),
+        ("coordinator", _job_words(status.coordinator)),
+        ("child", _job_words(status.child)),
+        ("tasks joined", f"{status.tasks_joined}/{status.tasks_expected}"),
+        ("steps", f"{status.step}/{_or_unknown(status.steps_expected)}"),
+    ]
+    if status.reward_first is not None and status.reward_last is not None:
+        rows.append(("reward", f"{status.reward_first:.3f} first, {status.reward_last:.3f} latest"))
+    if status.pending_reason:
+        rows.append(("waits", status.pending_reason))
+    event = status.last_event
+    rows.append(
+        ("last event", f"{event.kind}{f' {event.step}' if event.step else ''} at {event.at} by {event.by}")
+    )
+    if status.coordinator_is_gone:
+        rows.append(
+            ("attention", "the coordinator is gone and recorded no end; launch again to settle the record")
+        )
+    rows.append(("verified", {True: "yes", False: "no", None: "not asked yet"}[status.verified]))
+    if status.note:
+        rows.append(("note", status.note))
+    return rows
+
+
+def status_text(status: RunStatus) -> str:
+    """Return the status as plain lines, each `label: value`."""
+    return "".join(f"{label}: {' '.join(value.split())}\n" for label, value in status_rows(status))
+
+
+def progress_line(status: RunStatus) -> str:
+    """Return the status in one line, for a log or a live display."""
+    parts = [status.state.value]
+    if status.last_event.step:
+        parts.append(f"{status.last_event.kind} {status.last_event.step}")
+    if status.child is not None:
+        parts.append(f"tasks {status.tasks_joined}/{status.tasks_expected}")
+        parts.append(f"step {status.step}/{_or_unknown(status.steps_expected)}")
+    if status.reward_last is not None:
+        parts.append(f"reward {status.reward_last:.3f}")
+    if status.pending_reason:
+        parts.append(f"waits: {status.pending_reason}")
+    if status.reason:
+        parts.append(status.reason)
+    return "  ".join(" ".join(part.split()) for part in parts)
+
+
+def verification_text(verification: Verification) -> str:
+    """Return the answer as plain lines: `verified: yes` or `verified: no`, then the four facts with
+    evidence."""
+    lines = [f"verified: {_yes_no(verification.verified)}"]
+    for fact in verification.facts:
+        lines.append(f"  {_yes_no(fact.ok):3}  {fact.name}: {fact.seen}")
+        if not fact.ok:
+            lines.append(f"       expected: {fact.expected}")
+        lines += [f"       evidence: {place}" for place in fact.evidence]
+    if verification.rehearsal:
+        lines.append(REHEARSAL_NOTE)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def show_status(status: RunStatus, stream: TextIO) -> None:
+    """Write the status to `stream`: a table with colours if it is a terminal, else plain lines."""
+    if not stream.isatty():
+        stream.write(status_text(status))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for label, value in status_rows(status):
+        style = _STATE_STYLES.get(status.state.value, "") if label == "state" else ""
+        if label == "verified":
+            style = {True: "green", False: "red", None: ""}[status.verified]
+        table.add_row(label, Text(value, style=style))
+    _console(stream).print(table)
+
+
+def show_verification(verification: Verification, stream: TextIO) -> None:
+    """Write the answer to `stream`: a table with colours if it is a terminal, else plain lines."""
+    if not stream.isatty():
+        stream.write(verification_text(verification))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    console = _console(stream)
+    answer = _yes_no(verification.verified)
+    console.print(Text.assemble("verified: ", (answer, _style_of(verification.verified))))
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column()
+    # One wide column: a URI that is broken into four short lines cannot be copied.
+    table.add_column(overflow="fold")
+    for fact in verification.facts:
+        words = Text.assemble((fact.name, "bold"), f": {fact.seen}")
+        if not fact.ok:
+            words.append(f"\nexpected: {fact.expected}")
+        words.append("".join(f"\n{place}" for place in fact.evidence), style="dim")
+        table.add_row(Text(_yes_no(fact.ok), style=_style_of(fact.ok)), words)
+    console.print(table)
+    if verification.rehearsal:
+        console.print(Text(REHEARSAL_NOTE, style="yellow"))
+
+
+def _console(stream: TextIO) -> "Console":
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False)
+
+
+def _job_words(job: JobView | None) -> str:
+    if job is None:
+        return "none yet"
+    tasks = f", {job.running_tasks} of {job.tasks} tasks running" if job.state == "running" else ""
+    return f"{job.job_id} ({job.state}{tasks})"
+
+
+def _yes_no(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _style_of(value: bool) -> str:
+    return "green" if value else "red"
+
+
+def _or_unknown(value: int | None) -> str:
+    return "?" if value is None else str(value)

@@ -1,0 +1,192 @@
+"""The state of a run now: what its record says, what Iris says, what its files show."""
+
+from pydantic import BaseModel, ConfigDict
+
+from tools.launcher.iris.jobs import IrisError, is_terminal
+from tools.launcher.observe.evidence import ranks_in, read_metrics
+from tools.launcher.observe.run_files import RunFiles, answering_attempt, run_files
+from tools.launcher.observe.scheduler import Describes
+from tools.launcher.store.locations import ObjectRoot
+from tools.launcher.store.object_store import ObjectStore, StoreError
+from tools.launcher.store.records import RunKey, RunRecord, RunState
+
+
+class JobView(BaseModel):
+    """A job as far as a status shows it.
+
+    Attributes:
+        job_id: full id.
+        state: Iris's word, or "unknown" (Iris was not asked or did not answer), or "missing" (it has no
+            such job).
+        running_tasks, tasks: of the job; 0 if unknown.
+        pending_reason: why it waits, "" if it does not.
+        error: the scheduler's account of a failure, "" if none.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    job_id: str
+    state: str
+    running_tasks: int
+    tasks: int
+    pending_reason: str
+    error: str
+
+    @property
+    def is_gone(self) -> bool:
+        """True if it ended or does not exist."""
+        return self.state == "missing" or is_terminal(self.state)
+
+
+class EventView(BaseModel):
+    """The latest event of a record."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    kind: str
+    at: str
+    by: str
+    step: str | None
+
+
+class RunStatus(BaseModel):
+    """A run at one moment.
+
+    Attributes:
+        key: the run.
+        state: by its record.
+        stage, job_name, who, when: as recorded.
+        coordinator, child: its jobs, None before they exist.
+        tasks_joined, tasks_expected: of the gang, n of N; expected is 0 if the plan cannot be read.
+        step, steps_expected: training steps done, and planned (None if the plan leaves it open).
+        reward_first, reward_last: mean rewards of the first and the latest step, None before the first.
+        last_event: the latest event.
+        reason: why it failed, was refused or conflicts.
+        verified: True, False, or None if never asked.
+        note: what could not be read, "" if nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    key: RunKey
+    state: RunState
+    stage: str | None
+    job_name: str | None
+    who: str
+    when: str
+    coordinator: JobView | None
+    child: JobView | None
+    tasks_joined: int
+    tasks_expected: int
+    step: int
+    steps_expected: int | None
+    reward_first: float | None
+    reward_last: float | None
+    last_event: EventView
+    reason: str | None
+    verified: bool | None
+    note: str
+
+    @property
+    def pending_reason(self) -> str:
+        """Why the run waits in the scheduler's queue, "" if it does not."""
+        waiting = [job.pending_reason for job in (self.child, self.coordinator) if job and job.pending_reason]
+        return waiting[0] if waiting and not self.state.is_final else ""
+
+    @property
+    def coordinator_is_gone(self) -> bool:
+        """True if the coordinator ended, or was lost, and recorded no end."""
+        return self.state.is_live and self.coordinator is not None and self.coordinator.is_gone
+
+
+def read_status(
+    record: RunRecord, store: ObjectStore, object_root: ObjectRoot, gateway: Describes | None
+) -> RunStatus:
+    """Return the run's status. Never fails: what cannot be read is in `note`.
+
+    Args:
+        record: as just loaded.
+        store: holds its bundle.
+        object_root: holds its files.
+        gateway: the scheduler, None if it is not to be asked.
+    """
+    notes: list[str] = []
+    coordinator = _job_view(record.coordinator_job_id, gateway, notes)
+    # One that did not answer for ten seconds is not asked a second time.
+    answering = None if notes else gateway
+    child = _job_view(record.child_job_ids[-1] if record.child_job_ids else None, answering, notes)
+    files = None
+    try:
+        files = run_files(record, store)
+    except StoreError as error:
+        notes.append(str(error))
+    joined, step, first, last = _training(record, files, object_root, notes)
+    latest = record.events[-1]
+    named = latest.facts.get("step")
+    return RunStatus(
+        key=record.key,
+        state=record.state,
+        stage=record.stage,
+        job_name=record.job_name,
+        who=record.who,
+        when=record.when,
+        coordinator=coordinator,
+        child=child,
+        tasks_joined=joined,
+        tasks_expected=files.num_nodes if files else 0,
+        step=step,
+        steps_expected=files.max_steps if files else None,
+        reward_first=first,
+        reward_last=last,
+        last_event=EventView(
+            kind=latest.kind, at=latest.at, by=latest.by, step=named if isinstance(named, str) else None
+        ),
+        reason=record.reason,
+        verified=True
+        if record.verification is not None
+        else (False if record.verify_failure is not None else None),
+        note="; ".join(dict.fromkeys(notes)),
+    )
+
+
+def _job_view(job_id: str | None, gateway: Describes | None, notes: list[str]) -> JobView | None:
+    if job_id is None:
+        return None
+    state, facts = "unknown", None
+    if gateway is not None:
+        try:
+            facts = gateway.describe(job_id)
+            state = facts.state if facts else "missing"
+        except IrisError as error:
+            notes.append(str(error))
+    tasks = facts.tasks if facts else ()
+    return JobView(
+        job_id=job_id,
+        state=state,
+        running_tasks=sum(task.state == "running" for task in tasks),
+        tasks=len(tasks),
+        pending_reason=facts.pending_reason if facts else "",
+        error=facts.error if facts else "",
+    )
+
+
+def _training(
+    record: RunRecord, files: RunFiles | None, object_root: ObjectRoot, notes: list[str]
+) -> tuple[int, int, float | None, float | None]:
+    """Tasks joined, steps done, first and latest reward."""
+    if files is None or files.rl_step is None:
+        return 0, 0, None, None
+    try:
+        attempt = files.attempt_uri(answering_attempt(record, files, object_root))
+        joined = [rank for rank in ranks_in(object_root.path(f"{attempt}/joined")) if rank < files.num_nodes]
+        lines = read_metrics(object_root, f"{attempt}/metrics.jsonl").lines
+    except (StoreError, OSError) as error:
+        notes.append(str(error))
+        return 0, 0, None, None
+    rewards = [float(line["reward_mean"]) for line in lines if type(line.get("reward_mean")) in (int, float)]
+    return (
+        len(joined),
+        lines[-1]["step"] if lines else 0,
+        rewards[0] if rewards else None,
+        rewards[-1] if rewards else None,
+    )

@@ -1,0 +1,120 @@
+"""Is the run what its plan promised? Four facts, each with the evidence it was read from."""
+
+from pydantic import BaseModel, ConfigDict
+
+from tools.launcher.iris.jobs import IrisError, JobFacts
+from tools.launcher.observe.facts import (
+    Fact,
+    model_loaded_as_declared,
+    optimizer_steps_advanced,
+    tasks_joined,
+    terminal_artifacts_exist,
+)
+from tools.launcher.observe.run_files import RunFiles, answering_attempt, run_files
+from tools.launcher.observe.scheduler import Describes
+from tools.launcher.store.locations import ObjectRoot
+from tools.launcher.store.object_store import ObjectStore
+from tools.launcher.store.records import RunEvent, RunKey, RunRecord, append_event, load_record
+
+FACT_NAMES = (
+    "tasks_joined",
+    "model_loaded_as_declared",
+    "optimizer_steps_advanced",
+    "terminal_artifacts_exist",
+)
+
+
+class Verification(BaseModel):
+    """The answer.
+
+    Attributes:
+        verified: True only if all four facts hold.
+        rehearsal: True if the files say that a stand-in made them: the launch works, no model was trained.
+        attempt_id: whose files were read; another run's if its step was reused.
+        facts: in the order of FACT_NAMES.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    verified: bool
+    rehearsal: bool
+    attempt_id: str
+    facts: tuple[Fact, Fact, Fact, Fact]
+
+
+def verify_run(
+    record: RunRecord, store: ObjectStore, object_root: ObjectRoot, gateway: Describes | None
+) -> Verification:
+    """Read what the run left and say whether it is verified.
+
+    Args:
+        record: the run.
+        store: holds its bundle.
+        object_root: holds its files.
+        gateway: the scheduler, for the child's task count; None, or one that does not answer, is no obstacle,
+            because the files are the evidence.
+
+    Raises:
+        StoreError: the bundle cannot be read, or its URIs cannot be mapped.
+    """
+    files = run_files(record, store)
+    if files.rl_step is None:
+        return _nothing_trained(record, files)
+    attempt_id = answering_attempt(record, files, object_root)
+    attempt_uri = files.attempt_uri(attempt_id)
+    child = _child(record, gateway) if attempt_id == files.attempt_id else None
+    artifacts, manifest = terminal_artifacts_exist(
+        files, attempt_id, object_root, recorded_state=record.state.value
+    )
+    facts = (
+        tasks_joined(files, attempt_uri, object_root, child),
+        model_loaded_as_declared(files, attempt_uri, object_root),
+        optimizer_steps_advanced(files, attempt_uri, object_root),
+        artifacts,
+    )
+    return Verification(
+        verified=all(fact.ok for fact in facts),
+        rehearsal=manifest.get("rehearsal") is True,
+        attempt_id=attempt_id,
+        facts=facts,
+    )
+
+
+def record_verification(store: ObjectStore, key: RunKey, by: str, verification: Verification) -> RunEvent:
+    """Write the answer to the record as a `verified` or `verify_failed` event.
+
+    The same answer again writes nothing and returns the event that has it.
+
+    Raises:
+        StoreError: the store failed.
+    """
+    kind = "verified" if verification.verified else "verify_failed"
+    facts = verification.model_dump(mode="json")
+    record = load_record(store, key)
+    answers = [e for e in record.events if e.kind in ("verified", "verify_failed")] if record else []
+    if answers and answers[-1].kind == kind and answers[-1].facts == facts:
+        return answers[-1]
+    return append_event(store, key, "verified" if verification.verified else "verify_failed", by, facts)
+
+
+def _child(record: RunRecord, gateway: Describes | None) -> JobFacts | None:
+    if gateway is None or not record.child_job_ids:
+        return None
+    try:
+        return gateway.describe(record.child_job_ids[-1])
+    except IrisError:
+        return None
+
+
+def _nothing_trained(record: RunRecord, files: RunFiles) -> Verification:
+    seen = f"the run stops at stage {record.stage!r}, before training"
+
+    def absent(name: str) -> Fact:
+        return Fact(
+            name=name, ok=False, expected="a training step", seen=seen, evidence=(f"record {record.key}",)
+        )
+
+    first, second, third, fourth = (absent(name) for name in FACT_NAMES)
+    return Verification(
+        verified=False, rehearsal=False, attempt_id=files.attempt_id, facts=(first, second, third, fourth)
+    )

@@ -1,0 +1,470 @@
+import copy
+import json
+import shutil
+import sys
+
+import pytest
+
+from tools.launcher.observe.run_files import PlanUnreadable
+from tools.launcher.observe.run_testlib import (
+    CHILD_ID,
+    DOCUMENT,
+    MODEL,
+    OUT,
+    TMP,
+    FakeIris,
+    Run,
+    finished_run,
+    safetensors,
+)
+from tools.launcher.observe.verify import FACT_NAMES, record_verification, verify_run
+from tools.launcher.store.content import DigestMismatch
+from tools.launcher.store.records import append_event, load_record
+
+CHECKPOINT, EXPORT, MANIFEST = (
+    f"{TMP}/checkpoints/global_step_3",
+    f"{OUT}/exports/global_step_3",
+    f"{OUT}/terminal.json",
+)
+
+
+def verify(run, gateway=None):
+    return verify_run(run.record(), run.store, run.root, gateway)
+
+
+def fact(verification, name):
+    return next(fact for fact in verification.facts if fact.name == name)
+
+
+def test_a_good_run_is_verified_with_evidence(tmp_path):
+    run, iris = finished_run(tmp_path), FakeIris()
+    iris.put(CHILD_ID, "succeeded", tasks=2)
+    verification = verify(run, iris)
+    assert verification.verified
+    assert verification.rehearsal
+    assert verification.attempt_id == run.attempt
+    assert tuple(fact.name for fact in verification.facts) == FACT_NAMES
+    joined, loaded, advanced, artifacts = verification.facts
+    assert (joined.expected, joined.seen) == ("2 tasks, ranks 0, 1", "ranks 0, 1")
+    assert joined.evidence == (f"{run.attempt_uri}/joined/", f"job {CHILD_ID}")
+    assert loaded.seen.startswith("2 of 2 tasks so, weights sha256 ")
+    assert loaded.expected == (
+        f"models/qwen@2026.11.30:0badcafe from {MODEL} through /tmp/marinskyrl/models/qwen on every task"
+    )
+    assert loaded.evidence == (f"{run.attempt_uri}/model_load/", f"{MODEL}/model.safetensors")
+    assert advanced.seen == "steps 1 to 3, reward 0.250 to 0.750, weights changed"
+    assert advanced.evidence == (f"{run.attempt_uri}/metrics.jsonl", f"{CHECKPOINT}/policy.safetensors")
+    assert artifacts.seen == "all of them, at step 3"
+    assert artifacts.evidence == (
+        MANIFEST,
+        f"{run.attempt_uri}.json",
+        f"{OUT}/resolved-launch.yaml",
+        f"{CHECKPOINT}/",
+        f"{EXPORT}/",
+    )
+
+
+def test_a_scheduler_that_forgot_or_is_away_is_no_obstacle(tmp_path):
+    run, iris = finished_run(tmp_path), FakeIris()
+    assert verify(run, iris).verified
+    iris.reachable = False
+    assert verify(run, iris).verified
+
+
+def remove(uri):
+    return lambda run: run.path(uri.format(attempt=run.attempt_uri)).unlink()
+
+
+def remove_folder(uri):
+    return lambda run: shutil.rmtree(run.path(uri))
+
+
+def change(uri, **fields):
+    return lambda run: run.change(uri.format(attempt=run.attempt_uri), **fields)
+
+
+def write(uri, content):
+    return lambda run: run.write(uri.format(attempt=run.attempt_uri), content)
+
+
+def cut(uri):
+    def damage(run):
+        path = run.path(uri.format(attempt=run.attempt_uri))
+        path.write_bytes(path.read_bytes()[:-3])
+
+    return damage
+
+
+def metrics(*lines):
+    def damage(run):
+        text = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        run.write(f"{run.attempt_uri}/metrics.jsonl", text)
+
+    return damage
+
+
+def step(number, **fields):
+    return {"step": number, "reward_mean": 0.5, "loss": 0.1, "optimizer_updates": number, **fields}
+
+
+@pytest.mark.parametrize(
+    ("damage", "name", "seen"),
+    [
+        (remove("{attempt}/joined/1.json"), "tasks_joined", "ranks 0; missing ranks: 1"),
+        (
+            lambda run: shutil.rmtree(run.path(f"{run.attempt_uri}/joined")),
+            "tasks_joined",
+            "missing ranks: 0, 1",
+        ),
+        (
+            write("{attempt}/joined/2.json", {"rank": 2, "world_size": 2, "at_step": 0}),
+            "tasks_joined",
+            "unexpected ranks: 2",
+        ),
+        (change("{attempt}/joined/1.json", world_size=1), "tasks_joined", "1.json has world_size 1, not 2"),
+        (change("{attempt}/joined/1.json", rank=0), "tasks_joined", "1.json has rank 0, not 1"),
+        (change("{attempt}/joined/1.json", at_step=2), "tasks_joined", "1.json has at_step 2, not 0"),
+        (cut("{attempt}/joined/1.json"), "tasks_joined", "1.json is torn: "),
+        (remove("{attempt}/model_load/1.json"), "model_loaded_as_declared", "1.json is missing"),
+        (
+            change("{attempt}/model_load/1.json", declared_path="/tmp/other"),
+            "model_loaded_as_declared",
+            "rank 1 has declared_path '/tmp/other'",
+        ),
+        (
+            change("{attempt}/model_load/0.json", source_uri="s3://b/x"),
+            "model_loaded_as_declared",
+            "rank 0 has source_uri 's3://b/x'",
+        ),
+        (
+            change("{attempt}/model_load/0.json", identity="m@1:0"),
+            "model_loaded_as_declared",
+            "rank 0 has identity 'm@1:0'",
+        ),
+        (
+            change("{attempt}/model_load/0.json", tokenizer_revision="main"),
+            "model_loaded_as_declared",
+            "rank 0 has tokenizer_revision 'main'",
+        ),
+        (
+            change("{attempt}/model_load/1.json", weights_sha256="f" * 64),
+            "model_loaded_as_declared",
+            "the ranks loaded 2 different weights: ",
+        ),
+        (
+            write(f"{MODEL}/model.safetensors", b"changed"),
+            "model_loaded_as_declared",
+            "the loaded weights have sha256 ",
+        ),
+        (
+            write("{attempt}/model_load/1.json", b"[]"),
+            "model_loaded_as_declared",
+            "1.json is a JSON list, not an object",
+        ),
+        (
+            remove("{attempt}/metrics.jsonl"),
+            "optimizer_steps_advanced",
+            "metrics.jsonl is missing; 0 optimizer steps",
+        ),
+        (metrics(), "optimizer_steps_advanced", "0 optimizer steps"),
+        (metrics(step(1), step(2)), "optimizer_steps_advanced", "the last step is 2"),
+        (metrics(step(1), step(3)), "optimizer_steps_advanced", "the steps do not follow each other: 1, 3"),
+        (metrics(step(1), step(1)), "optimizer_steps_advanced", "the steps do not follow each other: 1, 1"),
+        (
+            metrics(step(1), step(2), step(3, loss=float("nan"))),
+            "optimizer_steps_advanced",
+            "loss is not a finite number at step 3",
+        ),
+        (
+            metrics(step(1), step(2), step(3, reward_mean=None)),
+            "optimizer_steps_advanced",
+            "reward_mean is not a finite number at step 3",
+        ),
+        (
+            metrics(step(1), step(2), step(3, optimizer_updates=2)),
+            "optimizer_steps_advanced",
+            "the optimizer's update count does not rise: 1, 2, 2",
+        ),
+        (
+            metrics(step(1), {"reward": 1}),
+            "optimizer_steps_advanced",
+            "metrics.jsonl line 2 is not a step's report",
+        ),
+        (
+            write("{attempt}/metrics.jsonl", b'{"step": 1, "rewa'),
+            "optimizer_steps_advanced",
+            "0 optimizer steps",
+        ),
+        (
+            write(f"{CHECKPOINT}/policy.safetensors", safetensors([0.0, 0.0])),
+            "optimizer_steps_advanced",
+            "the weights are those that were loaded: nothing was learned",
+        ),
+        (
+            remove(f"{CHECKPOINT}/policy.safetensors"),
+            "optimizer_steps_advanced",
+            "the weights cannot be compared with the loaded ones",
+        ),
+        (remove(MANIFEST), "terminal_artifacts_exist", "terminal.json is missing"),
+        (cut(MANIFEST), "terminal_artifacts_exist", "terminal.json is torn: "),
+        (
+            change(MANIFEST, run_id="dogs"),
+            "terminal_artifacts_exist",
+            "the manifest has run_id 'dogs', not 'cats-2026.11.30'",
+        ),
+        (
+            change(MANIFEST, attempt_id="f" * 12),
+            "terminal_artifacts_exist",
+            "the manifest has attempt_id 'ffffffffffff', not ",
+        ),
+        (change(MANIFEST, task_count=1), "terminal_artifacts_exist", "the manifest has task_count 1, not 2"),
+        (
+            change(MANIFEST, global_step=2),
+            "terminal_artifacts_exist",
+            "the manifest has global_step 2, not 3",
+        ),
+        (
+            change(MANIFEST, global_step=None),
+            "terminal_artifacts_exist",
+            "the manifest's global_step is None, so no checkpoint can be looked for",
+        ),
+        (
+            change(MANIFEST, checkpoint="s3://b/c"),
+            "terminal_artifacts_exist",
+            f"the manifest names the checkpoint 's3://b/c', not {CHECKPOINT}",
+        ),
+        (
+            change(MANIFEST, export=None),
+            "terminal_artifacts_exist",
+            f"the manifest names the export None, not {EXPORT}",
+        ),
+        (remove("{attempt}.json"), "terminal_artifacts_exist", "attempt record "),
+        (
+            change("{attempt}.json", state="failed"),
+            "terminal_artifacts_exist",
+            "the attempt's record says 'failed'",
+        ),
+        (
+            remove(f"{OUT}/resolved-launch.yaml"),
+            "terminal_artifacts_exist",
+            "resolved-launch.yaml is missing",
+        ),
+        (
+            cut(f"{CHECKPOINT}/policy.safetensors"),
+            "terminal_artifacts_exist",
+            "checkpoint policy.safetensors is torn: expected 86 bytes, seen 83 bytes",
+        ),
+        (
+            write(f"{CHECKPOINT}/policy.safetensors", safetensors([9.0, 9.0])),
+            "terminal_artifacts_exist",
+            "checkpoint policy.safetensors has another digest than trainer_state.json says",
+        ),
+        (
+            remove(f"{CHECKPOINT}/trainer_state.json"),
+            "terminal_artifacts_exist",
+            "checkpoint trainer_state.json is missing",
+        ),
+        (
+            change(f"{CHECKPOINT}/trainer_state.json", global_step=2),
+            "terminal_artifacts_exist",
+            "trainer_state.json has global_step 2, not 3",
+        ),
+        (
+            remove(f"{TMP}/checkpoints/latest_ckpt_global_step.txt"),
+            "terminal_artifacts_exist",
+            "latest_ckpt_global_step.txt says 'nothing', not 3",
+        ),
+        (
+            write(f"{TMP}/checkpoints/latest_ckpt_global_step.txt", b"2\n"),
+            "terminal_artifacts_exist",
+            "latest_ckpt_global_step.txt says '2', not 3",
+        ),
+        (
+            write(f"{OUT}/resolved-launch.yaml", {"run": {"id": "dogs", "attempt_id": "f" * 12}}),
+            "terminal_artifacts_exist",
+            (
+                "resolved-launch.yaml has run.id 'dogs', not 'cats-2026.11.30'; "
+                "resolved-launch.yaml has run.attempt_id 'ffffffffffff', not "
+            ),
+        ),
+        (
+            write(f"{OUT}/resolved-launch.yaml", b"a: [1"),
+            "terminal_artifacts_exist",
+            "resolved-launch.yaml:2:1: while",
+        ),
+        (
+            write(f"{OUT}/resolved-launch.yaml", b"run: x"),
+            "terminal_artifacts_exist",
+            "has run.id None, not ",
+        ),
+        (
+            write(f"{CHECKPOINT}/optimizer.safetensors", b"x"),
+            "terminal_artifacts_exist",
+            "checkpoint optimizer.safetensors has another digest than trainer_state.json says",
+        ),
+        (
+            remove(f"{CHECKPOINT}/optimizer.safetensors"),
+            "terminal_artifacts_exist",
+            "checkpoint optimizer.safetensors is missing, which trainer_state.json names",
+        ),
+        (remove_folder(EXPORT), "terminal_artifacts_exist", f"the export {EXPORT} is missing"),
+        (
+            remove(f"{EXPORT}/model.safetensors"),
+            "terminal_artifacts_exist",
+            "export model.safetensors is missing",
+        ),
+        (
+            cut(f"{EXPORT}/model.safetensors"),
+            "terminal_artifacts_exist",
+            "export model.safetensors is torn: expected 86 bytes, seen 83 bytes",
+        ),
+        (remove(f"{EXPORT}/config.json"), "terminal_artifacts_exist", "export config.json is missing"),
+        (cut(f"{EXPORT}/config.json"), "terminal_artifacts_exist", "export config.json is torn: "),
+        (
+            remove(f"{EXPORT}/tokenizer_config.json"),
+            "terminal_artifacts_exist",
+            "export tokenizer_config.json is missing",
+        ),
+    ],
+)
+def test_each_damage_denies_its_fact(tmp_path, damage, name, seen):
+    run = finished_run(tmp_path)
+    damage(run)
+    verification = verify(run)
+    assert not verification.verified
+    denied = fact(verification, name)
+    assert not denied.ok
+    assert seen in denied.seen
+    assert denied.expected
+
+
+def test_a_child_with_too_few_tasks_is_not_joined(tmp_path):
+    run, iris = finished_run(tmp_path), FakeIris()
+    iris.put(CHILD_ID, "succeeded", tasks=1)
+    joined = fact(verify(run, iris), "tasks_joined")
+    assert not joined.ok
+    assert joined.seen == "ranks 0, 1; the child job has 1 tasks"
+
+
+def test_a_run_that_has_not_succeeded_is_not_verified(tmp_path):
+    run = Run(tmp_path)
+    run.submit()
+    run.train()
+    verification = verify(run)
+    assert [fact.ok for fact in verification.facts] == [True, True, True, False]
+    assert fact(verification, "terminal_artifacts_exist").seen == "the run's record says running"
+
+
+def test_a_run_that_left_nothing_is_denied_in_all_four(tmp_path):
+    run = Run(tmp_path)
+    run.submit()
+    run.event("failed", reason="x")
+    verification = verify(run)
+    assert [fact.ok for fact in verification.facts] == [False] * 4
+    assert not verification.rehearsal
+
+
+def test_an_export_is_not_asked_for_where_none_is_planned(tmp_path):
+    document = copy.deepcopy(DOCUMENT)
+    document["run"]["export_hf"] = False
+    run = finished_run(tmp_path, document)
+    shutil.rmtree(run.path(EXPORT))
+    run.change(MANIFEST, export=None)
+    assert verify(run).verified
+
+
+def test_without_a_planned_number_one_step_suffices(tmp_path):
+    document = copy.deepcopy(DOCUMENT)
+    document["skyrl"]["trainer"]["max_steps"] = None
+    run = finished_run(tmp_path, document)
+    assert verify(run).verified
+    assert fact(verify(run), "optimizer_steps_advanced").expected.startswith("at least 1 step, ")
+
+
+def test_a_resumed_attempt_says_from_where(tmp_path):
+    run = finished_run(tmp_path)
+    metrics(step(2), step(3))(run)
+    assert fact(verify(run), "optimizer_steps_advanced").seen.startswith(
+        "steps 2 to 3 (resumed after step 1), "
+    )
+    assert verify(run).verified
+
+
+def test_a_last_line_being_written_is_not_damage(tmp_path):
+    run = finished_run(tmp_path)
+    path = run.path(f"{run.attempt_uri}/metrics.jsonl")
+    path.write_bytes(path.read_bytes() + b'{"step": 4')
+    assert verify(run).verified
+
+
+def test_a_reused_step_is_verified_by_the_attempt_that_made_it(tmp_path):
+    run = finished_run(tmp_path)
+    again = run.key.model_copy(update={"ordinal": 2})
+    bundle = run.record().bundle_digest
+    for kind, facts in (
+        ("intent", {"bundle": bundle, "artifacts": ["qwen@1", "cats@1"], "stage": "rl"}),
+        ("submitted", {"job_id": "/slipway/cats-2"}),
+        ("step_reused", {"step": "cats@1"}),
+        ("succeeded", {}),
+    ):
+        append_event(run.store, again, kind, "ann@desk", facts)
+    verification = verify_run(load_record(run.store, again), run.store, run.root, None)
+    assert verification.verified
+    assert verification.attempt_id == run.attempt
+
+
+def test_a_stage_before_training_is_not_verified(tmp_path):
+    run = Run(tmp_path, stage="import")
+    run.event("succeeded")
+    verification = verify(run)
+    assert not verification.verified
+    assert tuple(fact.name for fact in verification.facts) == FACT_NAMES
+    assert {fact.seen for fact in verification.facts} == {"the run stops at stage 'import', before training"}
+
+
+def test_the_answer_is_recorded_once(tmp_path):
+    run = finished_run(tmp_path)
+    event = record_verification(run.store, run.key, "ann@desk", verify(run))
+    assert event.kind == "verified"
+    assert run.record().verification == event.facts
+    assert event.facts["verified"] is True
+    assert [fact["name"] for fact in event.facts["facts"]] == list(FACT_NAMES)
+    assert record_verification(run.store, run.key, "bob@lap", verify(run)) == event
+    count = len(run.record().events)
+    run.path(MANIFEST).unlink()
+    denied = record_verification(run.store, run.key, "ann@desk", verify(run))
+    assert denied.kind == "verify_failed"
+    assert run.record().verification is None
+    assert len(run.record().events) == count + 1
+
+
+def test_a_damaged_bundle_is_not_believed(tmp_path):
+    run = finished_run(tmp_path)
+    (tmp_path / "store" / "bundles" / "sha256" / run.record().bundle_digest).write_bytes(b"x")
+    with pytest.raises(DigestMismatch):
+        verify(run)
+
+
+def test_a_record_without_bundle_or_with_a_foreign_one_is_refused(tmp_path):
+    run = finished_run(tmp_path)
+    other = run.key.model_copy(update={"launch_digest": "e" * 64})
+    append_event(run.store, other, "intent", "x", {"bundle": run.record().bundle_digest})
+    bare = run.key.model_copy(update={"ordinal": 7})
+    append_event(run.store, bare, "intent", "x", {})
+    with pytest.raises(PlanUnreadable, match=r"The record was tampered with"):
+        verify_run(load_record(run.store, other), run.store, run.root, None)
+    with pytest.raises(PlanUnreadable, match=r"the record names no bundle, so nothing is known of its files"):
+        verify_run(load_record(run.store, bare), run.store, run.root, None)
+
+
+def test_a_document_without_what_is_needed_is_named(tmp_path):
+    document = copy.deepcopy(DOCUMENT)
+    del document["artifacts"]["export_root"]
+    with pytest.raises(
+        PlanUnreadable, match=r"cannot be read \(KeyError: 'export_root'\). Build the experiment"
+    ):
+        verify(finished_run(tmp_path, document))
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

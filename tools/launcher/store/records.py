@@ -1,0 +1,205 @@
+"""Run records in a store: write-once events below `runs/<experiment>/<launch digest>/<ordinal>/events/`.
+
+The object of an event is named by its sequence number alone, so that creating the object is the
+claim on the number: two writers can never hold one place, whatever kinds of event they write.
+"""
+
+import datetime
+import json
+import re
+import uuid
+from typing import Any
+
+from pydantic import ValidationError
+
+from tools.launcher.documents.canonical import CanonicalEncodingError, canonical_json, sha256_hex
+from tools.launcher.store.object_store import ObjectConflict, ObjectStore, StoreError
+from tools.launcher.store.run_events import (
+    EVENT_KINDS,
+    EVENT_SCHEMA,
+    EventKind,
+    RunEvent,
+    RunKey,
+    check_writable,
+)
+from tools.launcher.store.run_record import RunRecord, RunState, fold
+
+__all__ = [
+    "EVENT_KINDS",
+    "EventKind",
+    "RecordError",
+    "RunEvent",
+    "RunKey",
+    "RunRecord",
+    "RunState",
+    "append_event",
+    "attempt_id_of",
+    "list_records",
+    "load_record",
+    "put_first_event",
+    "record_prefix",
+    "utc_now",
+]
+
+_EVENT_KEY = re.compile(
+    r"runs/(?P<experiment>[^/]+)/(?P<digest>[0-9a-f]{64})/(?P<ordinal>[1-9]\d*)/events/(?P<seq>\d{4,})\.json"
+)
+
+# A record has tens of events. The limit turns a writer gone wild into an error instead of a full disk.
+MAX_EVENTS = 9999
+
+
+class RecordError(StoreError):
+    """A record cannot be read or written. The message names the object and the fix."""
+
+
+def utc_now() -> str:
+    """Return the time as RFC 3339 in UTC with milliseconds, ending in Z."""
+    now = datetime.datetime.now(datetime.UTC)
+    return now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def attempt_id_of(key: RunKey) -> str:
+    """Return the 12 hex digits that name the attempt of this run: the same on every call.
+
+    They replace the placeholder of `run.attempt_id`, so a restarted coordinator writes the same attempt
+    document.
+    """
+    return sha256_hex(f"{key.launch_digest}:{key.ordinal}".encode())[:12]
+
+
+def record_prefix(key: RunKey) -> str:
+    """Return the prefix of the record's events, ending with a slash."""
+    return f"runs/{key.experiment}/{key.launch_digest}/{key.ordinal}/events/"
+
+
+def append_event(
+    store: ObjectStore, key: RunKey, kind: EventKind, by: str, facts: dict[str, Any]
+) -> RunEvent:
+    """Write an event at the next free place of the record and return it.
+
+    Safe for any number of concurrent writers: none is lost, and no two get one `seq`.
+
+    Args:
+        store: where the record is.
+        key: which record.
+        kind: what happened.
+        by: who or what says so.
+        facts: JSON values. Names of credentials may be in it, values never.
+
+    Raises:
+        ValueError: an unknown kind, or facts that are not JSON.
+        RecordError: more than MAX_EVENTS events.
+        StoreUnavailable: the store failed.
+    """
+    check_writable(kind, facts)
+    places = [seq for seq, _ in _event_keys(store, key)]
+    event_id, at = uuid.uuid4().hex, utc_now()
+    for seq in range(max(places, default=0) + 1, MAX_EVENTS + 1):
+        event = RunEvent(
+            schema_version=EVENT_SCHEMA, event_id=event_id, seq=seq, kind=kind, at=at, by=by, facts=facts
+        )
+        try:
+            store.put_if_absent(_event_key(key, seq), _encode(event))
+        except ObjectConflict:
+            continue  # Another writer took the place. Equal bytes are ours: the event_id is in them.
+        return event
+    raise RecordError(f"{key}: the record is full ({MAX_EVENTS} events). Launch again as a new ordinal")
+
+
+def put_first_event(
+    store: ObjectStore, key: RunKey, kind: EventKind, by: str, facts: dict[str, Any]
+) -> tuple[RunEvent, bool]:
+    """Open the record with this event unless it is open already.
+
+    Returns:
+        the record's first event, and whether this call wrote it.
+
+    Raises:
+        as `append_event`, and RecordError if the present first event cannot be read.
+    """
+    check_writable(kind, facts)
+    event = RunEvent(
+        schema_version=EVENT_SCHEMA,
+        event_id=uuid.uuid4().hex,
+        seq=1,
+        kind=kind,
+        at=utc_now(),
+        by=by,
+        facts=facts,
+    )
+    try:
+        store.put_if_absent(_event_key(key, 1), _encode(event))
+    except ObjectConflict:
+        return _decode(_event_key(key, 1), 1, store.get(_event_key(key, 1))), False
+    return event, True
+
+
+def load_record(store: ObjectStore, key: RunKey) -> RunRecord | None:
+    """Return the record of `key`, or None if nothing was ever recorded.
+
+    Raises:
+        RecordError: an event cannot be read.
+        StoreUnavailable: the store failed.
+    """
+    events = [_decode(name, seq, store.get(name)) for seq, name in _event_keys(store, key)]
+    return fold(key, events) if events else None
+
+
+def list_records(store: ObjectStore, experiment: str | None = None) -> tuple[RunRecord, ...]:
+    """Return all records, or those of one experiment, oldest first.
+
+    Raises:
+        as `load_record`.
+    """
+    prefix = f"runs/{experiment}/" if experiment else "runs/"
+    events: dict[RunKey, list[RunEvent]] = {}
+    for name in store.list(prefix):
+        match = _EVENT_KEY.fullmatch(name)
+        if match is None:
+            continue  # Other things may lie beside events one day.
+        try:
+            key = RunKey(
+                experiment=match["experiment"], launch_digest=match["digest"], ordinal=int(match["ordinal"])
+            )
+        except ValidationError:
+            continue
+        events.setdefault(key, []).append(_decode(name, int(match["seq"]), store.get(name)))
+    records = [fold(key, found) for key, found in events.items()]
+    return tuple(sorted(records, key=lambda record: (record.when, str(record.key))))
+
+
+def _event_key(key: RunKey, seq: int) -> str:
+    return f"{record_prefix(key)}{seq:04d}.json"
+
+
+def _event_keys(store: ObjectStore, key: RunKey) -> list[tuple[int, str]]:
+    matches = [(_EVENT_KEY.fullmatch(name), name) for name in store.list(record_prefix(key))]
+    return sorted((int(match["seq"]), name) for match, name in matches if match)
+
+
+def _encode(event: RunEvent) -> bytes:
+    fields = event.model_dump()
+    fields["schema"] = fields.pop("schema_version")
+    try:
+        return canonical_json(fields) + b"\n"
+    except CanonicalEncodingError as error:
+        raise ValueError(f"the facts of a {event.kind} event are not JSON: {error}") from None
+
+
+def _decode(name: str, seq: int, data: bytes) -> RunEvent:
+    try:
+        fields = json.loads(data)
+        fields["schema_version"] = fields.pop("schema")
+        event = RunEvent.model_validate(fields)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        what = " ".join(str(error).split())[:200]
+        raise RecordError(
+            f"event {name} cannot be read: {what}. It was not written by this launcher or is damaged; "
+            "move it away and run the command again"
+        ) from None
+    if event.seq != seq:
+        raise RecordError(
+            f"event {name} says it is number {event.seq}. It was copied from another place; move it away"
+        )
+    return event

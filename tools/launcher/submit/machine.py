@@ -1,0 +1,325 @@
+"""Submitting exactly once: the state machine of design.md §8.
+
+    PLANNED --bundle stored--> STORED --intent recorded--> INTENT --submit(name, never replace)--> ?
+      accepted       -> `submitted` recorded                         SUBMITTED
+      already exists -> its launch digest is ours -> recorded        ADOPTED, else CONFLICT
+      reply lost     -> looked up by name; found -> compared; absent -> tried once more, else UNKNOWN
+      refused        -> `refused` recorded                           REFUSED
+
+Every arrow writes before the next begins, and every write is write-once, so after a crash at any line
+the next call reads how far the last one came. The one thing that can be done twice, the submission, is
+made unique by the scheduler: the job's name is a function of the record's key.
+"""
+
+import enum
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from tools.launcher.documents.canonical import sha256_hex
+from tools.launcher.iris.jobs import (
+    IrisError,
+    IrisUnreachable,
+    JobFacts,
+    JobNameTaken,
+    JobRefused,
+    JobRequest,
+    ReplyLost,
+)
+from tools.launcher.store.bundles import BUNDLE_PREFIX, LaunchBundle, pack, verify_bundle
+from tools.launcher.store.content import put_content
+from tools.launcher.store.object_store import ObjectStore
+from tools.launcher.store.records import (
+    EventKind,
+    RunKey,
+    RunRecord,
+    RunState,
+    append_event,
+    load_record,
+    put_first_event,
+)
+from tools.launcher.submit.code_archive import CodeArchive
+from tools.launcher.submit.intent import intent_facts
+from tools.launcher.submit.request import LaunchFacts, argument_of, coordinator_request, run_key
+from tools.launcher.submit.settle import settle
+from tools.launcher.submit.source_state import SourceState
+
+# How often one call submits: once, and once more after a lost reply whose job is not there.
+MAX_SUBMISSIONS = 2
+
+
+class SubmitState(enum.StrEnum):
+    """How a call of `submit_once` ended."""
+
+    SUBMITTED = "submitted"
+    ADOPTED = "adopted"
+    FINISHED_BEFORE = "finished_before"
+    FAILED_BEFORE = "failed_before"
+    CONFLICT = "conflict"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    UNKNOWN = "unknown"
+
+    @property
+    def has_job(self) -> bool:
+        """True if the run's one job lives or has succeeded: follow it, exit 0 if it ends well."""
+        return self in (SubmitState.SUBMITTED, SubmitState.ADOPTED, SubmitState.FINISHED_BEFORE)
+
+
+class SubmitOutcome(BaseModel):
+    """What `submit_once` found or did.
+
+    Attributes:
+        state: which end.
+        key: the record's key.
+        job_id: the coordinator's job, None if there is none or none is known.
+        record: as stored now.
+        message: one sentence or two for the user: what happened, and what to do if anything.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    state: SubmitState
+    key: RunKey
+    job_id: str | None
+    record: RunRecord
+    message: str
+
+
+class SubmitGateway(Protocol):
+    """What is asked of the scheduler; `iris.gateway.IrisGateway` has it."""
+
+    def job_id_of(self, user: str, name: str) -> str:
+        """Return the id a job of this user and name has."""
+        ...
+
+    def submit(self, request: JobRequest) -> str:
+        """Submit under a name never used before and return the job's id; raises as IrisGateway.submit."""
+        ...
+
+    def describe(self, job_id: str) -> JobFacts | None:
+        """Return what the scheduler knows of a job, None if there is no such job."""
+        ...
+
+
+def submit_once(
+    store: ObjectStore,
+    gateway: SubmitGateway,
+    bundle: LaunchBundle,
+    facts: LaunchFacts,
+    source: SourceState,
+    code: CodeArchive,
+) -> SubmitOutcome:
+    """Bring it about that the launch has exactly one job, however often and by whomever this is called.
+
+    Args:
+        store: the store at `facts.store_url`.
+        gateway: the cluster's scheduler.
+        bundle: the reviewed files.
+        facts: the launch.
+        source: who launches from what.
+        code: the launcher's code for the job.
+
+    Raises:
+        BundleError: launch document and digest file do not agree.
+        LaunchMismatch: bundle and facts do not go together.
+        StoreError: the store failed; call again when it works.
+    """
+    digests = verify_bundle(bundle)
+    key = run_key(facts, digests.launch)
+    record = load_record(store, key)
+    if record is not None and (ended := _other_graph(record, bundle) or ended_before(record)):
+        return ended
+
+    bundle_digest = put_content(store, BUNDLE_PREFIX, pack(bundle))
+    request = coordinator_request(facts, launch_digest=digests.launch, bundle_digest=bundle_digest, code=code)
+    intent = intent_facts(
+        bundle,
+        digests=digests,
+        bundle_digest=bundle_digest,
+        facts=facts,
+        request=request,
+        source=source,
+        code=code,
+    )
+    _, fresh = put_first_event(store, key, "intent", source.who, intent)
+    launch = _Launch(store, gateway, request, key, source.who)
+    if fresh:
+        return launch.submit()
+    # Somebody may have opened the record since it was read.
+    return _other_graph(launch.record(), bundle) or launch.recover()
+
+
+class _Launch:
+    """One call's view of one run. Holds no state of its own: all of it is in the store and in Iris."""
+
+    def __init__(
+        self, store: ObjectStore, gateway: SubmitGateway, request: JobRequest, key: RunKey, by: str
+    ) -> None:
+        self._store, self._gateway, self._request, self._key, self._by = store, gateway, request, key, by
+        self._job_id = gateway.job_id_of(request.user, request.name)
+
+    def recover(self) -> SubmitOutcome:
+        """Continue where an earlier call stopped: look before acting."""
+        try:
+            job = self._gateway.describe(self._job_id)
+        except IrisError as error:
+            return self._not_answered(error)
+        if job is not None:
+            return self._compare(job, SubmitState.ADOPTED)
+        record = self.record()
+        if record.state.is_live:
+            # It was accepted once and is gone: starting it again unasked could be a second run.
+            record = settle(self._store, self._gateway, record, self._by)
+        return ended_before(record) or self.submit()
+
+    def submit(self) -> SubmitOutcome:
+        """Submit, and find out what happened if the scheduler does not say."""
+        for _ in range(MAX_SUBMISSIONS):
+            try:
+                job_id = self._gateway.submit(self._request)
+            except JobNameTaken:
+                return self._found_by_name(SubmitState.ADOPTED)
+            except JobRefused as error:
+                self._append("refused", {"reason": error.reason})
+                return self.end(
+                    SubmitState.REFUSED,
+                    f"Iris refused the job {self._job_id}: {error.reason}. Nothing runs; correct that and "
+                    "launch again",
+                )
+            except IrisUnreachable as error:
+                return self._not_answered(error)
+            except ReplyLost:
+                found = self._found_after_lost_reply()
+                if found is not None:
+                    return found
+                continue
+            self._append("submitted", {"job_id": job_id, "bundle": self._bundle(), "adopted": False})
+            return self.end(SubmitState.SUBMITTED, f"submitted {job_id}", job_id)
+        return self._unknown("the request was sent and its answer lost, and the job is not there yet")
+
+    def _found_after_lost_reply(self) -> SubmitOutcome | None:
+        try:
+            job = self._gateway.describe(self._job_id)
+        except IrisError as error:
+            return self._unknown(
+                f"the request was sent, its answer lost, and the job could not be looked up: {error}"
+            )
+        return None if job is None else self._compare(job, SubmitState.SUBMITTED)
+
+    def _found_by_name(self, state: SubmitState) -> SubmitOutcome:
+        try:
+            job = self._gateway.describe(self._job_id)
+        except IrisError as error:
+            return self._unknown(f"Iris has a job of this name and it could not be looked up: {error}")
+        if job is None:
+            return self._unknown("Iris said that a job of this name exists, then that it does not")
+        return self._compare(job, state)
+
+    def _compare(self, job: JobFacts, state: SubmitState) -> SubmitOutcome:
+        """Take up the job that has our name if it is our launch, else stop."""
+        seen = argument_of(job.argv, "launch")
+        if seen != self._key.launch_digest:
+            return self._conflict(
+                job,
+                f"job {job.job_id} exists with the launch digest "
+                f"{'sha256:' + seen if seen else '(none to be seen)'}, "
+                f"expected sha256:{self._key.launch_digest}. It is not this launch and is left alone. "
+                "Find out whose it is, or give the experiment another name",
+                seen,
+            )
+        reports_to, ours = argument_of(job.argv, "store"), argument_of(self._request.argv, "store")
+        if reports_to != ours:
+            return self._conflict(
+                job,
+                f"job {job.job_id} runs this launch and records in the store {reports_to}, this command "
+                f"uses {ours}. "
+                "Use that store",
+                seen,
+            )
+        record = self.record()
+        if not any(event.kind == "submitted" for event in record.events):
+            facts = {
+                "job_id": job.job_id,
+                "bundle": argument_of(job.argv, "bundle") or self._bundle(),
+                "adopted": True,
+            }
+            self._append("submitted", facts)
+            record = self.record()
+        record = settle(self._store, self._gateway, record, self._by)
+        if ended := ended_before(record):
+            return ended
+        verb = "submitted" if state is SubmitState.SUBMITTED else "already submitted: following"
+        return self.end(state, f"{verb} {job.job_id}", job.job_id)
+
+    def _conflict(self, job: JobFacts, message: str, seen: str | None) -> SubmitOutcome:
+        record = self.record()
+        if not (record.state is RunState.CONFLICT and record.reason == message):
+            self._append("conflict", {"job_id": job.job_id, "seen": seen, "reason": message})
+        return self.end(SubmitState.CONFLICT, message, job.job_id)
+
+    def _not_answered(self, error: IrisError) -> SubmitOutcome:
+        return self.end(SubmitState.UNREACHABLE, f"{error}. Nothing was submitted by this call")
+
+    def _unknown(self, why: str) -> SubmitOutcome:
+        return self.end(
+            SubmitState.UNKNOWN,
+            f"job {self._job_id} may exist: {why}. Launch again: that looks the job up by name before it "
+            "acts",
+        )
+
+    def end(self, state: SubmitState, message: str, job_id: str | None = None) -> SubmitOutcome:
+        """Return the outcome with the record as it is now."""
+        return SubmitOutcome(state=state, key=self._key, job_id=job_id, record=self.record(), message=message)
+
+    def _append(self, kind: EventKind, facts: dict[str, Any]) -> None:
+        append_event(self._store, self._key, kind, self._by, facts)
+
+    def _bundle(self) -> str | None:
+        return argument_of(self._request.argv, "bundle")
+
+    def record(self) -> RunRecord:
+        """Return the record as it is now."""
+        record = load_record(self._store, self._key)
+        if record is None:  # The intent is written before anything here runs, and objects never vanish.
+            raise AssertionError(f"{self._key}: the record vanished from the store")
+        return record
+
+
+def ended_before(record: RunRecord) -> SubmitOutcome | None:
+    """The outcome for a run that is over, None for one that is not."""
+    key, job_id = record.key, record.coordinator_job_id
+    if record.state is RunState.SUCCEEDED:
+        state, message = SubmitState.FINISHED_BEFORE, f"already finished as {job_id}: nothing to submit"
+    elif record.state is RunState.FAILED:
+        state = SubmitState.FAILED_BEFORE
+        message = (
+            f"attempt {key.ordinal} of {key.experiment} (launch sha256:{key.launch_digest[:8]}) failed as "
+            f"{job_id}: "
+            f"{record.reason or 'no reason was recorded'}. Nothing was submitted. To try the same document "
+            "again, "
+            f"ask for a relaunch explicitly (--relaunch): it becomes attempt {key.ordinal + 1}"
+        )
+    else:
+        return None
+    return SubmitOutcome(state=state, key=key, job_id=job_id, record=record, message=message)
+
+
+def _other_graph(record: RunRecord, bundle: LaunchBundle) -> SubmitOutcome | None:
+    """The outcome if the record was opened with another graph, else None."""
+    opening = record.events[0]
+    recorded, ours = opening.facts.get("graph"), sha256_hex(bundle.graph_json)
+    if recorded is None or recorded == ours:
+        return None
+    return SubmitOutcome(
+        state=SubmitState.CONFLICT,
+        key=record.key,
+        job_id=record.coordinator_job_id,
+        record=record,
+        message=(
+            f"{record.key} was begun by {opening.by} at {opening.at} with another graph: recorded "
+            f"sha256:{recorded}, "
+            f"this build sha256:{ours}. The launch document is the same, a step around it is not. "
+            "Give the experiment a new version"
+        ),
+    )

@@ -1,0 +1,76 @@
+import sys
+
+import pytest
+
+from tools.launcher.store.file_store import FileStore
+from tools.launcher.store.records import RunKey, append_event, list_records
+from tools.launcher.submit.relaunch import RelaunchRefused, relaunch_ordinal
+
+
+def records_of(tmp_path, *histories):
+    store = FileStore(tmp_path)
+    for ordinal, kinds in enumerate(histories, start=1):
+        key = RunKey(experiment="cat", launch_digest="a" * 64, ordinal=ordinal)
+        for kind in kinds:
+            append_event(store, key, kind, "ann@desk", {"job_id": f"/slipway/cat-aaaaaaaa-{ordinal}"})
+    return list_records(store)
+
+
+@pytest.mark.parametrize(
+    ("histories", "ordinal"),
+    [
+        ([["intent", "submitted", "failed"]], 2),
+        ([["intent", "submitted", "failed"], ["intent", "submitted", "failed"]], 3),
+        ([["intent", "submitted", "succeeded", "verify_failed"]], 2),
+        ([["intent", "refused"]], 2),
+        ([["intent", "conflict"]], 2),
+    ],
+)
+def test_a_relaunch_is_the_next_ordinal(tmp_path, histories, ordinal):
+    assert relaunch_ordinal(records_of(tmp_path, *histories)) == ordinal
+
+
+@pytest.mark.parametrize(
+    ("histories", "sentence"),
+    [
+        ([], "nothing to relaunch: this launch document was never submitted. Launch it without --relaunch"),
+        (
+            [["intent", "submitted"]],
+            (
+                "cat launch sha256:aaaaaaaa ordinal 1 is submitted as job /slipway/cat-aaaaaaaa-1. "
+                "Wait for its end or cancel it, then relaunch"
+            ),
+        ),
+        (
+            [["intent", "submitted", "failed"], ["intent", "submitted", "coordinator_started"]],
+            (
+                "cat launch sha256:aaaaaaaa ordinal 2 is running as job /slipway/cat-aaaaaaaa-2. "
+                "Wait for its end or cancel it, then relaunch"
+            ),
+        ),
+        (
+            [["intent"]],
+            (
+                "cat launch sha256:aaaaaaaa ordinal 1 was begun by ann@desk and its submission "
+                "is not confirmed. "
+                "Launch without --relaunch, which finds out what became of it"
+            ),
+        ),
+    ],
+)
+def test_a_relaunch_is_refused_while_an_attempt_may_live(tmp_path, histories, sentence):
+    with pytest.raises(RelaunchRefused) as raised:
+        relaunch_ordinal(records_of(tmp_path, *histories))
+    assert str(raised.value) == sentence
+
+
+def test_records_of_two_launches_are_a_mistake(tmp_path):
+    store = FileStore(tmp_path)
+    for digest in ("a" * 64, "b" * 64):
+        append_event(store, RunKey(experiment="cat", launch_digest=digest, ordinal=1), "failed", "x", {})
+    with pytest.raises(ValueError, match="one experiment and launch digest"):
+        relaunch_ordinal(list_records(store))
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

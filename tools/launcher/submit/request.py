@@ -1,0 +1,127 @@
+"""The coordinator's job request: a pure function of the launch."""
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tools.launcher.graph.names import sanitised_job_name
+from tools.launcher.iris.jobs import JobRequest
+from tools.launcher.iris.task_bootstrap import CODE_ARCHIVE, bootstrap_argv
+from tools.launcher.store.records import RunKey
+from tools.launcher.submit.code_archive import CodeArchive
+
+# A fixed user makes a job's name one name for everybody: two people who launch one digest meet.
+IRIS_USER = "slipway"
+
+COORDINATOR_MODULE = "tools.launcher.coordinator.main"
+
+# Sizes of Marin's coordinator (contract/typed-spec.md §5).
+COORDINATOR_CPU = 4.0
+COORDINATOR_MEMORY = "16GB"
+COORDINATOR_DISK = "64GB"
+
+# A failed coordinator has said why in the record, and starting an attempt again is asked for explicitly.
+COORDINATOR_TASK_RETRIES = 0
+
+
+class LaunchMismatch(Exception):
+    """The bundle and what was asked for do not go together. The message names both and the fix."""
+
+
+class LaunchFacts(BaseModel):
+    """What a launch is besides its bundle.
+
+    Attributes:
+        experiment_name: `experiment_name` of the graph.
+        stage, default_stage: the terminal stage asked for, and the experiment's own.
+        ordinal: 1, or one more for each relaunch.
+        cluster: name of the cluster, for the record.
+        store_url, object_root_url: `file:///…`, as the coordinator reaches them.
+        coordinator_timeout_hours: deadline of the coordinator, in hours.
+        forwarded_names: names of the environment variables handed on; never values.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    experiment_name: str = Field(min_length=1)
+    stage: str = Field(min_length=1)
+    default_stage: str = Field(min_length=1)
+    ordinal: int = Field(ge=1)
+    cluster: str
+    store_url: str
+    object_root_url: str
+    coordinator_timeout_hours: int = Field(ge=1)
+    forwarded_names: tuple[str, ...] = ()
+
+
+def run_key(facts: LaunchFacts, launch_digest: str) -> RunKey:
+    """Return the key of the launch's record.
+
+    A launch that stops at another stage than the default has a record of its own,
+    `<experiment>.<stage>`: importing first must not stand in the way of training.
+
+    Raises:
+        LaunchMismatch: a name, digest or ordinal that no record can have.
+    """
+    suffix = "" if facts.stage == facts.default_stage else f".{facts.stage}"
+    try:
+        return RunKey(
+            experiment=facts.experiment_name + suffix, launch_digest=launch_digest, ordinal=facts.ordinal
+        )
+    except ValidationError as error:
+        problems = [finding["msg"].removeprefix("Value error, ") for finding in error.errors()]
+        raise LaunchMismatch("; ".join(problems)) from None
+
+
+def coordinator_job_name(facts: LaunchFacts, launch_digest: str) -> str:
+    """Return `<experiment>-<first 8 digits of the launch digest>-<ordinal>`, and `-<stage>` if not the
+    default."""
+    suffix = "" if facts.stage == facts.default_stage else f"-{facts.stage}"
+    return sanitised_job_name(f"{facts.experiment_name}-{launch_digest[:8]}-{facts.ordinal}{suffix}")
+
+
+def coordinator_request(
+    facts: LaunchFacts, *, launch_digest: str, bundle_digest: str, code: CodeArchive
+) -> JobRequest:
+    """Return the request; the same arguments give the same request.
+
+    Args:
+        facts: the launch.
+        launch_digest, bundle_digest: 64 hex digits, which the coordinator checks what it reads against.
+        code: the launcher's code for the task.
+
+    Raises:
+        LaunchMismatch: a name, digest or ordinal that no record can have.
+    """
+    key = run_key(facts, launch_digest)
+    return JobRequest(
+        name=coordinator_job_name(facts, launch_digest),
+        user=IRIS_USER,
+        argv=bootstrap_argv(
+            COORDINATOR_MODULE,
+            (
+                f"--store={facts.store_url}",
+                f"--object-root={facts.object_root_url}",
+                f"--bundle={bundle_digest}",
+                f"--launch={launch_digest}",
+                f"--experiment={key.experiment}",
+                f"--ordinal={facts.ordinal}",
+                f"--stage={facts.stage}",
+            ),
+        ),
+        cpu=COORDINATOR_CPU,
+        memory=COORDINATOR_MEMORY,
+        disk=COORDINATOR_DISK,
+        replicas=1,
+        gpu_variant=None,
+        gpus_per_task=0,
+        files={CODE_ARCHIVE: code.data},
+        env={},
+        timeout_seconds=facts.coordinator_timeout_hours * 3600,
+        max_task_retries=COORDINATOR_TASK_RETRIES,
+        coscheduled=False,
+    )
+
+
+def argument_of(argv: tuple[str, ...], flag: str) -> str | None:
+    """Return the value of `--<flag>=value` in a coordinator's argv, None if it is not there."""
+    start = f"--{flag}="
+    return next((word.removeprefix(start) for word in argv if word.startswith(start)), None)
