@@ -1,0 +1,174 @@
+"""From built experiments to verified runs on a real embedded Iris, through the command line."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tools.launcher.iris.gateway import connect
+from tools.launcher.iris.local.control import status, stop
+from tools.launcher.store.file_store import FileStore
+from tools.launcher.store.records import RunRecord, list_records
+
+CLUSTERS = {"cat_count": "local", "gsm8k_grpo": "cw_us_east_02a"}
+SECONDS = 240
+
+
+@pytest.fixture(scope="module")
+def state() -> Iterator[Path]:
+    home = Path(os.environ.get("TEST_TMPDIR", "/tmp")) / "state"
+    yield home / "slipway"
+    stop(home / "slipway")
+
+
+def launcher(state: Path, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run one command line of the launcher in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "tools.launcher.cli.launcher_main", command, *arguments],
+        env={
+            "HOME": str(state.parent),
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "XDG_STATE_HOME": str(state.parent),
+        },
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def files_of(name: str) -> list[str]:
+    outputs = {"launch": "launch.yaml", "digest": "digest", "graph": "graph.json", "plan": "plan.json"}
+    built = [f"--{flag}=experiments/{name}/{name}.{ending}" for flag, ending in outputs.items()]
+    return [*built, f"--cluster=third_party/clusters/{CLUSTERS[name]}.yaml"]
+
+
+def record_of(state: Path, name: str) -> RunRecord:
+    (record,) = list_records(FileStore(state / "store"), name)
+    return record
+
+
+def jobs(state: Path) -> list[str]:
+    """Ids of all jobs that the embedded Iris knows for our runs, coordinators and children."""
+    found = status(state)
+    assert found.running
+    with connect(found.url) as gateway:
+        coordinators = [record.coordinator_job_id for record in list_records(FileStore(state / "store"))]
+        return [
+            job
+            for coordinator in coordinators
+            if coordinator
+            for job in (coordinator, *(child.job_id for child in gateway.children(coordinator)))
+        ]
+
+
+def test_a_dry_run_prints_the_request_and_starts_nothing(state):
+    done = launcher(state, "launch", *files_of("cat_count"), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    request = json.loads(done.stdout[done.stdout.index("\n{\n") :])
+    assert request["name"].startswith("cat_count-") and request["env"] == {}
+    assert not status(state).running
+    assert list_records(FileStore(state / "store")) == ()
+
+
+def test_a_launch_ends_verified(state):
+    done = launcher(state, "launch", *files_of("cat_count"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert "verified: yes" in lines
+    record = record_of(state, "cat_count")
+    assert record.verification is not None and record.key.ordinal == 1
+    for expected in (
+        f"coordinator job: {record.coordinator_job_id}",
+        f"child job: {record.child_job_ids[0]}",
+        f"recipe digest: sha256:{record.recipe_digest}",
+        f"launch digest: sha256:{record.launch_digest}",
+    ):
+        assert expected in lines
+    for fact in (
+        "tasks_joined",
+        "model_loaded_as_declared",
+        "optimizer_steps_advanced",
+        "terminal_artifacts_exist",
+    ):
+        assert re.search(rf"^  yes +{fact}", done.stdout, re.MULTILINE), done.stdout
+
+
+def test_the_rewards_rise(state):
+    done = launcher(state, "status", "cat_count")
+    assert done.returncode == 0, done.stderr
+    first, latest = map(float, re.findall(r"([0-9.]+) (?:first|latest)", done.stdout))
+    assert latest > first + 0.2
+    assert "state: succeeded" in done.stdout and "tasks joined: 2/2" in done.stdout
+
+
+def test_a_second_launch_finds_the_first(state):
+    before, events = jobs(state), record_of(state, "cat_count").events
+    done = launcher(state, "launch", *files_of("cat_count"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "already finished" in done.stdout and "verified: yes" in done.stdout
+    assert jobs(state) == before and len(before) == 2
+    assert record_of(state, "cat_count").events == events
+
+
+def test_verify_answers_with_evidence(state):
+    done = launcher(state, "verify", "cat_count")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("evidence: ") == 4
+
+
+def test_verify_says_no_when_the_export_is_gone(state):
+    export = state / "objects/local/slipway/marin/slipway/cat-count-rl/2026.11.30/exports"
+    hidden = export.with_name("hidden")
+    export.rename(hidden)
+    try:
+        done = launcher(state, "verify", "cat_count")
+        assert done.returncode == 1
+        assert "verified: no" in done.stdout and re.search(
+            r"^  no +terminal_artifacts_exist", done.stdout, re.MULTILINE
+        )
+    finally:
+        hidden.rename(export)
+    assert launcher(state, "verify", "cat_count").returncode == 0
+
+
+def test_a_plan_for_a_real_cluster_is_refused_here_and_rehearsed(state):
+    refused = launcher(state, "launch", *files_of("gsm8k_grpo"))
+    assert refused.returncode == 3
+    assert "tools/bazel run //experiments/gsm8k_grpo:rehearse" in refused.stderr
+    done = launcher(state, "rehearse", *files_of("gsm8k_grpo"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "verified: yes" in done.stdout.splitlines()
+
+
+def test_an_altered_document_is_refused_before_anything_starts(state, tmp_path):
+    built = Path("experiments/cat_count/cat_count.launch.yaml").read_text()
+    altered = tmp_path / "launch.yaml"
+    altered.write_text(built.replace("train_batch_size: 32", "train_batch_size: 64"))
+    done = launcher(state, "launch", f"--launch={altered}", *files_of("cat_count")[1:])
+    assert done.returncode == 2
+    assert "error: " in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_unknown_stage_names_the_known_ones(state):
+    done = launcher(state, "launch", *files_of("cat_count"), "--stage=evaluate")
+    assert done.returncode == 2
+    assert "--stage=evaluate does not end this graph. Its stages: rl" in done.stderr
+
+
+def test_after_a_stop_the_record_still_answers(state):
+    assert launcher(state, "local", "stop").returncode == 0
+    assert launcher(state, "local", "status").returncode == 1
+    done = launcher(state, "launch", *files_of("cat_count"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "already finished" in done.stdout and "verified: yes" in done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

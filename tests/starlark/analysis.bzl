@@ -1,0 +1,98 @@
+"""Analysis tests of the launcher's rules."""
+
+load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts", "unittest")
+load("//tools/launcher:providers.bzl", "RlExperimentInfo")
+load("//tools/launcher/private:names.bzl", "experiment_name_problem", "option_text")
+
+def _outputs_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    info = target[RlExperimentInfo]
+    names = {
+        "digest": "sample.digest",
+        "graph": "sample.graph.json",
+        "launch": "sample.launch.yaml",
+        "plan": "sample.plan.json",
+        "report": "sample.report.html",
+    }
+    for field, name in names.items():
+        file = getattr(info, field)
+        asserts.equals(env, "File", type(file))
+        asserts.equals(env, name, file.basename)
+        asserts.equals(env, [file], getattr(target[OutputGroupInfo], field).to_list())
+    asserts.equals(env, [info.launch], target[DefaultInfo].files.to_list())
+    return analysistest.end(env)
+
+outputs_test = analysistest.make(_outputs_impl)
+
+def _action_impl(ctx):
+    env = analysistest.begin(ctx)
+    actions = [a for a in analysistest.target_actions(env) if a.mnemonic == "RlPreflight"]
+    asserts.equals(env, 1, len(actions))
+    inputs = [file.short_path for file in actions[0].inputs.to_list()]
+    for expected in ["tests/starlark/experiment.py", "tests/starlark/cluster.yaml", "tests/starlark/manifest.yaml"]:
+        asserts.true(env, expected in inputs, "%s is no input" % expected)
+    for path in inputs:
+        for forbidden in ["marin_iris", "google_cloud", "grpcio", "pyarrow"]:
+            asserts.false(env, forbidden in path, "%s reaches the build action" % path)
+    return analysistest.end(env)
+
+action_test = analysistest.make(_action_impl)
+
+def _failure_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.expect_failure(env, ctx.attr.sentence)
+    return analysistest.end(env)
+
+failure_test = analysistest.make(
+    _failure_impl,
+    attrs = {"sentence": attr.string(doc = "Part of the message that the failure must have.")},
+    expect_failure = True,
+)
+
+def _names_impl(ctx):
+    env = unittest.begin(ctx)
+    asserts.equals(env, None, experiment_name_problem("gsm8k_grpo", "experiments/gsm8k_grpo"))
+    asserts.equals(
+        env,
+        "rl_experiment //experiments/x:a-b: the name has '-'. Use letters, digits and '_', such as 'a_b', because targets like 'a_b.launch' are derived from it.",
+        experiment_name_problem("a-b", "experiments/x"),
+    )
+    asserts.equals(
+        env,
+        "rl_experiment //experiments/x:launch: 'launch' is the name of a verb. Choose another name.",
+        experiment_name_problem("launch", "experiments/x"),
+    )
+    return unittest.end(env)
+
+names_test = unittest.make(_names_impl)
+
+def _options_impl(ctx):
+    env = unittest.begin(ctx)
+    asserts.equals(env, ["true", "false", "3", "smoke"], [option_text(value) for value in [True, False, 3, "smoke"]])
+    return unittest.end(env)
+
+options_test = unittest.make(_options_impl)
+
+def _targets_impl(ctx):
+    env = unittest.begin(ctx)
+    rules = {name: ctx.attr.tags_of[name].split(",") for name in ctx.attr.tags_of}
+    for verb in ["launch", "plan", "rehearse"]:
+        for name in ["starlark", "sample"]:
+            asserts.true(env, "manual" in rules["%s.%s" % (name, verb)], "%s.%s is built by //..." % (name, verb))
+    for file in ["digest", "graph", "launch", "plan"]:
+        asserts.true(env, "manual" in rules["sample.%s_file" % file])
+    for verb in ["launch", "plan", "rehearse"]:
+        asserts.true(env, verb in rules, "the bare verb %s is missing" % verb)
+    asserts.true(env, "sample.preflight_test" in rules)
+    asserts.false(env, "sample.golden_test" in rules, "there is no golden")
+    return unittest.end(env)
+
+targets_test = unittest.make(
+    _targets_impl,
+    attrs = {"tags_of": attr.string_dict(doc = "Target of the package -> its tags, joined by commas.")},
+)
+
+def tags_of_package():
+    """Returns target -> tags, joined by commas, of the rules that the package has so far."""
+    return {name: ",".join(rule["tags"]) for name, rule in native.existing_rules().items()}

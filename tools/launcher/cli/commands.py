@@ -1,0 +1,72 @@
+"""The commands of the launcher, each in a module of its own that is imported when it is asked for."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from absl.flags import argparse_flags
+
+from tools.launcher.cli import exit_codes
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "launch": (
+        "launch_command",
+        "submit an experiment's pinned document; usually `bazel run //experiments/x:launch`",
+    ),
+    "rehearse": ("rehearse_command", "run an experiment's pinned document on the local Iris"),
+    "status": ("status_command", "show runs on record and where they stand"),
+    "verify": ("verify_command", "answer whether a run did what it was launched for, with evidence"),
+    "local": ("local_command", "start, look at or stop the local Iris"),
+}
+"""Name -> (module of this package, one line of help)."""
+
+_USAGE = """launcher: launches reinforcement-learning experiments from pinned documents.
+
+usage: launcher COMMAND [flags]
+
+{commands}
+
+Each command has its own --help with examples. Exit status: 0 done, 1 failed or not verified,
+2 wrong usage, 3 refused (nothing started), 4 not known (call again), 130 interrupted.
+
+examples:
+  tools/bazel run //experiments/cat_count:launch
+  tools/bazel run //tools/launcher -- status
+  tools/bazel run //tools/launcher -- verify cat_count
+  tools/bazel run //tools/launcher -- local stop
+"""
+
+
+def usage() -> str:
+    """Return the text of `launcher --help`."""
+    width = max(len(name) for name in COMMANDS)
+    return _USAGE.format(
+        commands="\n".join(f"  {name:<{width}}  {help_}" for name, (_, help_) in COMMANDS.items())
+    )
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line (without the program's name) and return its exit status."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        sys.stdout.write(usage())
+        return exit_codes.OK if arguments else exit_codes.USAGE
+    name, *rest = arguments
+    if name not in COMMANDS:
+        sys.stderr.write(f"launcher: no command '{name}'. Commands: {', '.join(COMMANDS)}\n")
+        return exit_codes.USAGE
+    module = _module(name)
+    parser = argparse_flags.ArgumentParser(
+        prog=f"launcher {name}",
+        description=module.DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        inherited_absl_flags=None,
+    )
+    module.add_arguments(parser)
+    status: int = module.run(parser.parse_args(rest))
+    return status
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"tools.launcher.cli.{COMMANDS[name][0]}")

@@ -1,0 +1,134 @@
+"""The command line: help, wrong usage, selection of runs, what errors look like."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tools.launcher.cli import exit_codes
+from tools.launcher.cli.commands import COMMANDS, run
+from tools.launcher.cli.errors import reporting
+from tools.launcher.cli.run_selection import NoSuchRun, select_run, short_name
+from tools.launcher.iris.jobs import IrisUnreachable
+from tools.launcher.store.file_store import FileStore
+from tools.launcher.store.records import RunKey, append_event, list_records
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path, monkeypatch):
+    """No test may see or touch the user's own runs."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def test_help_lists_every_command(capsys):
+    assert run(["--help"]) == exit_codes.OK
+    text = capsys.readouterr().out
+    assert all(f"  {name}" in text for name in COMMANDS) and "Exit status: 0 done" in text
+
+
+def test_no_command_is_wrong_usage(capsys):
+    assert run([]) == exit_codes.USAGE
+    assert "usage: launcher COMMAND" in capsys.readouterr().out
+
+
+def test_an_unknown_command_names_the_known_ones(capsys):
+    assert run(["stauts"]) == exit_codes.USAGE
+    assert "no command 'stauts'. Commands: launch, rehearse, status" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(name, capsys):
+    with pytest.raises(SystemExit) as caught:
+        run([name, "--help"])
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    assert "examples:" in text and "tools/bazel run" in text
+
+
+def test_an_unknown_flag_is_wrong_usage(capsys):
+    with pytest.raises(SystemExit) as caught:
+        run(["status", "--no-such-flag"])
+    assert caught.value.code == exit_codes.USAGE
+    assert "unrecognized arguments: --no-such-flag" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["status", "verify"])
+def test_without_runs_the_first_launch_is_shown(command, capsys):
+    assert run([command]) == exit_codes.USAGE
+    assert (
+        "no run is on record yet. Launch one: tools/bazel run //experiments/cat_count:launch"
+        in capsys.readouterr().err
+    )
+
+
+def test_help_imports_no_scheduler_and_no_cloud_client():
+    code = (
+        "import json, sys\n"
+        "from tools.launcher.cli.commands import run\n"
+        "run(['--help'])\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    ).stdout
+    assert not {"iris", "google", "grpc", "pyarrow", "numpy", "pydantic", "rich"} & set(
+        json.loads(out.splitlines()[-1])
+    )
+
+
+def record(store, experiment, digit, ordinal, at):
+    append_event(
+        store,
+        RunKey(experiment=experiment, launch_digest=digit * 64, ordinal=ordinal),
+        "intent",
+        "me",
+        {"at": at},
+    )
+
+
+def test_runs_are_named_by_their_beginning(tmp_path):
+    store = FileStore(tmp_path / "store")
+    for experiment, digit, ordinal in (
+        ("cats", "a", 1),
+        ("cats", "a", 2),
+        ("cats", "b", 1),
+        ("dogs", "c", 1),
+    ):
+        record(store, experiment, digit, ordinal, "x")
+    records = list_records(store)
+    assert short_name(select_run(records, "dogs")) == "dogs/cccccccc/1"
+    assert short_name(select_run(records, "cats/a")) == "cats/aaaaaaaa/2"
+    assert short_name(select_run(records, "cats/a/1")) == "cats/aaaaaaaa/1"
+    with pytest.raises(
+        NoSuchRun, match="no run on record fits 'mice'. On record: cats/aaaaaaaa/1, cats/aaaaaaaa/2"
+    ):
+        select_run(records, "mice")
+
+
+def test_errors_of_our_world_become_sentences(capsys):
+    def unreachable(flags):
+        raise IrisUnreachable("http://127.0.0.1:1", 3.0)
+
+    assert reporting(unreachable)(None) == exit_codes.UNKNOWN
+    assert capsys.readouterr().err.startswith("error: ")
+
+    def interrupted(flags):
+        raise KeyboardInterrupt
+
+    assert reporting(interrupted)(None) == exit_codes.INTERRUPTED
+    assert "what was submitted goes on" in capsys.readouterr().err
+
+    def broken(flags):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        reporting(broken)(None)
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

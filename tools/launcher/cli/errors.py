@@ -1,0 +1,51 @@
+"""Turning the errors a command may meet into one sentence and an exit status."""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tools.launcher.cli import exit_codes
+from tools.launcher.cli.run_selection import NoSuchRun
+from tools.launcher.cli.runfiles_paths import WrongFile
+from tools.launcher.documents.strict_yaml import DocumentError
+from tools.launcher.iris.jobs import IrisError
+from tools.launcher.iris.local.shapes import ShapeNotOffered
+from tools.launcher.iris.local.state import LocalClusterError
+from tools.launcher.store.bundles import BundleError
+from tools.launcher.store.object_store import StoreError
+from tools.launcher.submit.code_archive import CodeIncomplete
+from tools.launcher.submit.relaunch import RelaunchRefused
+from tools.launcher.submit.request import LaunchMismatch
+
+_STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
+    (WrongFile, exit_codes.USAGE),
+    (DocumentError, exit_codes.USAGE),
+    (NoSuchRun, exit_codes.USAGE),
+    (BundleError, exit_codes.USAGE),
+    (LaunchMismatch, exit_codes.USAGE),
+    (CodeIncomplete, exit_codes.USAGE),
+    (ShapeNotOffered, exit_codes.REFUSED),
+    (RelaunchRefused, exit_codes.REFUSED),
+    (LocalClusterError, exit_codes.UNKNOWN),
+    (StoreError, exit_codes.UNKNOWN),
+    (IrisError, exit_codes.UNKNOWN),
+)
+"""First match counts: a subclass stands before its base."""
+
+
+def reporting(command: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Wrap a command so that every error of its own world ends in a sentence on stderr."""
+
+    @functools.wraps(command)
+    def run(flags: Any) -> int:
+        try:
+            return command(flags)
+        except tuple(kind for kind, _ in _STATUS_OF) as error:
+            sys.stderr.write(f"error: {error}\n")
+            return next(status for kind, status in _STATUS_OF if isinstance(error, kind))
+        except KeyboardInterrupt:
+            sys.stderr.write("\ninterrupted: what was submitted goes on; look at it with `launcher status`\n")
+            return exit_codes.INTERRUPTED
+
+    return run

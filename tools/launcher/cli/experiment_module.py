@@ -1,0 +1,86 @@
+"""Loading an experiment's source, and turning what goes wrong in it into one clear sentence."""
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from tools.launcher.rl.build_options import BuildOptionError, RlBuildMain
+from tools.launcher.rl.inputs import UndeclaredInput
+
+
+class ExperimentError(Exception):
+    """The experiment's own source or declaration is wrong. The message says where and how to mend it."""
+
+
+def load_experiment(main_file: Path) -> RlBuildMain:
+    """Execute an experiment's file and return its decorated `main`.
+
+    The module gets a name of its own on every call and is not kept in `sys.modules`.
+
+    Raises:
+        ExperimentError: no such file, an error while it is executed, or no `main` decorated
+            with `rl_build_options`.
+    """
+
+    def execute() -> RlBuildMain:
+        name = "_experiment_" + "_".join(main_file.with_suffix("").parts)
+        spec = importlib.util.spec_from_file_location(name, main_file)
+        if spec is None or spec.loader is None:
+            raise ExperimentError(f"{main_file} is no Python file. Set main to the experiment's .py file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # type hints of the module are looked up there
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            del sys.modules[name]
+        main = getattr(module, "main", None)
+        if not isinstance(main, RlBuildMain):
+            raise ExperimentError(
+                f"{main_file} has no main() decorated with @rl_build_options. Add the decorator"
+            )
+        return main
+
+    return explained(execute, main_file)
+
+
+def explained[Result](action: Callable[[], Result], main_file: Path) -> Result:
+    """Call `action`, which runs the experiment's code.
+
+    Raises:
+        ExperimentError: for any error of that code: file and line of the experiment, and what
+            it was; a specification with several ill-typed fields names all of them.
+    """
+    try:
+        return action()
+    except (ExperimentError, BuildOptionError):
+        raise
+    except SyntaxError as error:
+        raise ExperimentError(
+            f"{error.filename}:{error.lineno}: {error.msg}. Correct the Python source"
+        ) from None
+    except ValidationError as error:
+        place = _place(error, main_file)
+        problems = "\n".join(
+            f"    {error.title}.{'.'.join(str(part) for part in item['loc']) or '(value)'}: {item['msg']}"
+            + ("" if item["type"] == "missing" else f", got {item['input']!r}"[:200])
+            for item in error.errors(include_url=False)
+        )
+        raise ExperimentError(f"{place}: {error.title} is not well-typed:\n{problems}") from None
+    except UndeclaredInput as error:
+        raise ExperimentError(f"{_place(error, main_file)}: {error.args[0]}") from None
+    except Exception as error:
+        raise ExperimentError(f"{_place(error, main_file)}: {type(error).__name__}: {error}") from None
+
+
+def _place(error: BaseException, main_file: Path) -> str:
+    """Innermost line that is the experiment's own."""
+    frames = traceback.extract_tb(error.__traceback__)
+    folder = str(main_file.parent)
+    for frame in reversed(frames):
+        if frame.filename == str(main_file) or (folder != "." and frame.filename.startswith(folder + "/")):
+            return f"{frame.filename}:{frame.lineno}"
+    return str(main_file)

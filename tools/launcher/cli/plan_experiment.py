@@ -1,0 +1,256 @@
+"""What the build action does: experiment source in, pinned launch document and plan out.
+
+Pure: reads the files it is given, knows no clock, network, environment or absolute path.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tools.launcher.catalog.cards import ClusterCard, DatasetCard, ModelCard
+from tools.launcher.cli.experiment_module import ExperimentError
+from tools.launcher.documents.strict_yaml import load_yaml_mapping
+from tools.launcher.documents.yaml_writer import dump_yaml
+from tools.launcher.graph.artifact_graph import ArtifactGraph, build_graph
+from tools.launcher.graph.fingerprint import step_identity
+from tools.launcher.graph.step import ArtifactStep
+from tools.launcher.preflight.engine import run_preflight
+from tools.launcher.preflight.findings import PreflightReport
+from tools.launcher.preflight.geometry import Geometry
+from tools.launcher.preflight.registry import CHECKS
+from tools.launcher.preflight.render_text import report_json
+from tools.launcher.preflight.subject import PlannedFrom, PreflightSubject
+from tools.launcher.render.digests import LaunchDigests, digest_file, digests_of
+from tools.launcher.render.graph_document import render_graph_document
+from tools.launcher.render.launch_document import Storage, artifact_path, render_launch_document
+from tools.launcher.render.plan import (
+    LaunchPlan,
+    PlannedArtifact,
+    PlannedBatches,
+    PlannedRole,
+    plan_summary,
+)
+from tools.launcher.render.report import report_html
+from tools.launcher.rl.artifacts import DataSource
+from tools.launcher.rl.context_budget import derived_lengths
+from tools.launcher.rl.inputs import BuildInputs
+from tools.launcher.rl.steps import ImportStepPayload, SkyRLStepPayload
+
+
+class PreflightFailed(Exception):
+    """The experiment was refused; `report` holds every violation."""
+
+    def __init__(self, report: PreflightReport) -> None:
+        super().__init__(f"{len(report.errors)} errors")
+        self.report = report
+
+
+@dataclasses.dataclass(frozen=True)
+class PlannedExperiment:
+    """The five outputs as bytes, and the lines that a build prints."""
+
+    launch: bytes
+    graph: bytes
+    plan: bytes
+    report: bytes
+    digest: bytes
+    summary: str
+
+
+def plan_experiment(
+    terminals: tuple[ArtifactStep, ...],
+    inputs: BuildInputs,
+    *,
+    label: str,
+    options: Mapping[str, str],
+    stage: str,
+    smoke: str | None,
+) -> PlannedExperiment:
+    """Judge the graph of an experiment and render its outputs.
+
+    Args:
+        terminals: what the experiment's main returned.
+        inputs: what the target declares.
+        label: of the target.
+        options: option name -> text, for the plan.
+        stage: default terminal stage.
+        smoke: label of the experiment whose success a large launch requires, for the plan.
+
+    Raises:
+        ExperimentError: the graph has no single RL step, or lacks `stage`; or the cluster card has no storage.
+        PreflightFailed: there are errors. Nothing has been rendered for writing then.
+    """
+    graph = build_graph(terminals)
+    run, payload = _rl_step(graph)
+    if stage not in graph.stages:
+        raise ExperimentError(
+            f"stage '{stage}' does not end this graph. Its stages: {', '.join(sorted(graph.stages))}"
+        )
+    storage = _storage(inputs.cluster)
+    document = render_launch_document(payload, storage)
+    subject = _subject(document, graph, payload, inputs, storage)
+    report = run_preflight(subject, CHECKS)
+    if report.errors:
+        raise PreflightFailed(report)
+
+    launch = dump_yaml(document)
+    if load_yaml_mapping(launch, source="launch document") != document:
+        raise AssertionError("the written launch document does not read back equal")
+    digests = digests_of(run, document)
+    plan = LaunchPlan(
+        experiment=label,
+        version=inputs.version,
+        options=dict(sorted(options.items())),
+        terminal_stage=stage,
+        smoke=smoke,
+        preflight=report_json(report),
+        **_planned(inputs, graph, payload, document, subject, digests, storage),
+    )
+    graph_document = render_graph_document(graph, document, storage, experiment=label, default_stage=stage)
+    return PlannedExperiment(
+        launch=launch,
+        graph=_json_bytes(graph_document),
+        plan=_json_bytes(plan.model_dump(mode="json")),
+        report=report_html(plan),
+        digest=digest_file(digests),
+        summary=plan_summary(plan),
+    )
+
+
+def _json_bytes(value: Any) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+
+
+def _rl_step(graph: ArtifactGraph) -> tuple[ArtifactStep, SkyRLStepPayload]:
+    runs = [(step, step.payload) for step in graph.steps if isinstance(step.payload, SkyRLStepPayload)]
+    if len(runs) != 1:
+        found = ", ".join(step.address for step, _ in runs) or "none"
+        raise ExperimentError(
+            f"an experiment has exactly one skyrl_step, this graph has {len(runs)} ({found}). "
+            "Make one experiment for each, and hand the export over as an artifact"
+        )
+    return runs[0]
+
+
+def _storage(cluster: ClusterCard) -> Storage:
+    if cluster.marin_prefix is None or cluster.temp_bucket is None:
+        raise ExperimentError(
+            f"cluster card '{cluster.name}' has no marin_prefix or no temp_bucket, so output paths are not known. "
+            "Add both to the card"
+        )
+    return Storage(prefix=cluster.marin_prefix, temporary_bucket=cluster.temp_bucket)
+
+
+def _subject(
+    document: dict[str, Any],
+    graph: ArtifactGraph,
+    payload: SkyRLStepPayload,
+    inputs: BuildInputs,
+    storage: Storage,
+) -> PreflightSubject:
+    model = payload.spec.model.step.payload
+    return PreflightSubject(
+        document=document,
+        model=model.card
+        if isinstance(model, ImportStepPayload) and isinstance(model.card, ModelCard)
+        else None,
+        train_dataset=_only_card(payload.spec.train_data),
+        validation_dataset=_only_card(payload.spec.validation_data),
+        cluster=inputs.cluster,
+        runtime=inputs.runtime,
+        planned=PlannedFrom(graph=graph, prefix=storage.prefix, recipe=payload.spec.recipe),
+    )
+
+
+def _only_card(sources: tuple[DataSource, ...]) -> DatasetCard | None:
+    """The card of the data, where one card speaks for all of it."""
+    cards = [
+        source.step.payload.card for source in sources if isinstance(source.step.payload, ImportStepPayload)
+    ]
+    return cards[0] if len(cards) == 1 and isinstance(cards[0], DatasetCard) else None
+
+
+def _planned(
+    inputs: BuildInputs,
+    graph: ArtifactGraph,
+    payload: SkyRLStepPayload,
+    document: dict[str, Any],
+    subject: PreflightSubject,
+    digests: LaunchDigests,
+    storage: Storage,
+) -> dict[str, Any]:
+    """The fields of the plan that follow from graph and document."""
+    iris = document["iris"]
+    geometry = Geometry(subject)
+    return {
+        "stages": graph.stages,
+        "runtime": {
+            "manifest": inputs.runtime.name,
+            "commit": payload.spec.runtime.commit,
+            "profile": payload.spec.runtime.profile,
+        },
+        "entrypoint": document["skyrl"].get("entrypoint") or inputs.runtime.default_entrypoint,
+        "allocation": {
+            "cluster": iris["cluster"],
+            "target_cluster": iris["target_cluster"] or "direct submission",
+            **iris["allocation"],
+            "priority": iris["priority"],
+        },
+        "roles": _roles(geometry),
+        "batches": _batches(geometry),
+        "lengths": derived_lengths(payload.spec.context_budget),
+        "artifacts": tuple(
+            PlannedArtifact(
+                stage=step.stage,
+                kind=step.kind,
+                identity=step_identity(step),
+                path=artifact_path(step, storage.prefix),
+            )
+            for step in graph.steps
+        ),
+        "outputs": {name: uri for name, uri in document["artifacts"].items() if isinstance(uri, str)},
+        "digests": digests,
+    }
+
+
+def _roles(geometry: Geometry) -> tuple[PlannedRole, ...]:
+    parallel = f"model parallel {geometry.model_parallel('policy')}, data parallel {geometry.policy_dp}"
+    policy = PlannedRole(
+        role="policy",
+        nodes=geometry.policy_nodes,
+        gpus=geometry.policy_world,
+        layout=f"{geometry.strategy}, {parallel}",
+    )
+    where = "sharing the policy's GPUs" if not geometry.reference_separate else "on nodes of its own"
+    reference = PlannedRole(
+        role="reference",
+        nodes=geometry.reference_nodes if geometry.reference_active else 0,
+        gpus=geometry.reference_world if geometry.reference_active else 0,
+        layout=where if geometry.reference_active else "not active: no KL term",
+    )
+    engines = PlannedRole(
+        role="rollout engines",
+        nodes=geometry.policy_nodes if geometry.colocate_all else geometry.rollout_nodes,
+        gpus=geometry.rollout_gpus,
+        layout=(
+            f"{geometry.engines} engines of {geometry.engine_gpus} GPUs (TP {geometry.engine_tp}, "
+            f"PP {geometry.engine_pp}, DP {geometry.engine_dp}, EP {geometry.engine_ep})"
+            + (", sharing the policy's GPUs" if geometry.colocate_all else "")
+        ),
+    )
+    return policy, reference, engines
+
+
+def _batches(geometry: Geometry) -> PlannedBatches:
+    return PlannedBatches(
+        prompts_per_step=geometry.train_batch,
+        samples_per_prompt=geometry.samples,
+        rows_per_step=geometry.train_batch * geometry.samples,
+        prompts_per_mini_batch=geometry.mini_batch,
+        optimizer_steps_per_batch=geometry.train_batch // geometry.mini_batch,
+        data_parallel_ranks=geometry.policy_dp,
+        rows_per_rank=geometry.rows_per_rank,
+        micro_batch=geometry.micro_batch,
+        micro_steps=geometry.rows_per_rank // geometry.micro_batch,
+    )

@@ -1,0 +1,29 @@
+"""`rehearse`: run the pinned document of any cluster on the local Iris."""
+
+from typing import Any
+
+from tools.launcher.cli.errors import reporting
+from tools.launcher.cli.experiment_files import add_file_arguments, read_experiment_files
+from tools.launcher.cli.local_launch import add_launch_arguments, launch_locally
+
+DESCRIPTION = """Runs an experiment's exact launch document on the local Iris, on this machine's CPU.
+
+Every task of the gang joins, loads the staged stand-in model through the declared path, trains a
+small policy on the experiment's toy environment, checkpoints and exports. It is a rehearsal of the
+plan, never training: what it leaves says so.
+
+examples:
+  tools/bazel run //experiments/gsm8k_grpo:rehearse
+  tools/bazel run //experiments/gsm8k_grpo:rehearse -- --dry-run"""
+
+
+def add_arguments(parser: Any) -> None:
+    """Add the flags of `rehearse`."""
+    add_file_arguments(parser)
+    add_launch_arguments(parser)
+
+
+@reporting
+def run(flags: Any) -> int:
+    """Rehearse; see DESCRIPTION."""
+    return launch_locally(read_experiment_files(flags), flags)

@@ -1,0 +1,26 @@
+"""Files that a target's fixed arguments name."""
+
+from pathlib import Path
+
+from python.runfiles import runfiles
+
+
+class WrongFile(Exception):
+    """A file named on the command line cannot be used. The message says which and why."""
+
+
+def located(path: str) -> Path:
+    """Return the file a flag names: a path, or one in the runfiles of this program.
+
+    Raises:
+        WrongFile: there is neither.
+    """
+    if Path(path).exists():
+        return Path(path)
+    manifest = runfiles.Create()
+    found = manifest.Rlocation(path) if manifest is not None else None
+    if found is None or not Path(found).exists():
+        raise WrongFile(
+            f"{path}: there is no such file, and none in the runfiles. Build the experiment first"
+        )
+    return Path(found)

@@ -1,0 +1,12 @@
+"""Public rules and macros of the launcher."""
+
+load("//tools/launcher/private:cards.bzl", _cluster_card = "cluster_card", _dataset_card = "dataset_card", _model_card = "model_card", _runtime_manifest = "runtime_manifest")
+load("//tools/launcher/private:experiment.bzl", _rl_experiment = "rl_experiment")
+load("//tools/launcher/private:preflight.bzl", _rl_preflight = "rl_preflight")
+
+cluster_card = _cluster_card
+dataset_card = _dataset_card
+model_card = _model_card
+rl_experiment = _rl_experiment
+rl_preflight = _rl_preflight
+runtime_manifest = _runtime_manifest

@@ -1,0 +1,149 @@
+"""rl_experiment: everything a person types about one experiment."""
+
+load("@bazel_skylib//rules:build_test.bzl", "build_test")
+load("@bazel_skylib//rules:diff_test.bzl", "diff_test")
+load("@rules_python//python:defs.bzl", "py_binary")
+load(":names.bzl", "experiment_name_problem", "option_text")
+load(":preflight.bzl", "rl_experiment_file", "rl_preflight")
+
+# Verb -> the program behind it and the outputs it reads. `:plan` needs neither Iris nor its wheels.
+_VERBS = {
+    "launch": struct(
+        tool = "//tools/launcher/cli:launcher",
+        files = ["digest", "graph", "launch", "plan"],
+        command = ["launch"],
+        reads_cluster = True,
+    ),
+    "plan": struct(
+        tool = "//tools/launcher/cli:plan",
+        files = ["plan"],
+        command = [],
+        reads_cluster = False,
+    ),
+    "rehearse": struct(
+        tool = "//tools/launcher/cli:launcher",
+        files = ["digest", "graph", "launch", "plan"],
+        command = ["rehearse"],
+        reads_cluster = True,
+    ),
+}
+
+def rl_experiment(
+        name,
+        main,
+        version,
+        runtime,
+        cluster,
+        options = None,
+        stage = "rl",
+        models = None,
+        datasets = None,
+        srcs = None,
+        smoke = None,
+        golden = None,
+        visibility = None,
+        tags = None,
+        testonly = None):
+    """Declares an experiment: its preflight and the verbs on it.
+
+    Makes:
+      * `<name>`: preflight; building it writes the pinned launch document.
+      * `<name>.plan`: `bazel run` prints the plan.
+      * `<name>.launch`: `bazel run` submits exactly the pinned document.
+      * `<name>.rehearse`: `bazel run` runs the same document on the local Iris.
+      * `<name>.preflight_test`: `bazel test` proves that the experiment still plans.
+      * `<name>.golden_test`: with `golden`, that the rendered document did not change.
+      * `plan`, `launch`, `rehearse`: the verbs once more, when `name` is the package's last component.
+
+    Args:
+      name: name of the experiment; letters, digits and `_`.
+      main: Python file with main(), decorated with @rl_build_options.
+      version: calendar version YYYY.MM.DD, optionally with .N; `dev` only for local work.
+      runtime: runtime_manifest target.
+      cluster: cluster_card target.
+      options: dict of option of main() -> value; booleans and numbers may be given as such.
+      stage: default terminal stage: `import`, `rl` or `evaluate`.
+      models: model_card targets that main() may ask for.
+      datasets: dataset_card targets that main() may ask for.
+      srcs: further Python files that main imports.
+      smoke: the experiment whose success a large launch requires.
+      golden: file which pins the rendered document under test.
+      visibility: visibility of `<name>` and of its verbs.
+      tags: tags of `<name>`, of its verbs and of its tests.
+      testonly: as everywhere in Bazel.
+    """
+    problem = experiment_name_problem(name, native.package_name())
+    if problem:
+        fail(problem)
+    common = {"tags": tags or [], "testonly": testonly, "visibility": visibility}
+    helper = {"tags": ["manual"], "testonly": testonly, "visibility": ["//visibility:private"]}
+
+    rl_preflight(
+        name = name,
+        cluster = cluster,
+        datasets = datasets or [],
+        main = main,
+        models = models or [],
+        options = {key: option_text(value) for key, value in (options or {}).items()},
+        runtime = runtime,
+        smoke = smoke,
+        srcs = srcs or [],
+        stage = stage,
+        version = version,
+        **common
+    )
+
+    for file in _VERBS["launch"].files:
+        rl_experiment_file(name = _file_target(name, file), experiment = ":" + name, file = file, **helper)
+
+    for verb in _VERBS:
+        _verb(name, verb, cluster, tags or [], testonly, visibility)
+
+    build_test(
+        name = name + ".preflight_test",
+        targets = [":" + name],
+        tags = tags or [],
+    )
+    if golden:
+        diff_test(
+            name = name + ".golden_test",
+            failure_message = "The rendered document of //{}:{} changed. If that is wanted: tools/bazel run //tests/goldens:update".format(native.package_name(), name),
+            file1 = golden,
+            file2 = ":" + _file_target(name, "launch"),
+            tags = tags or [],
+        )
+
+def _file_target(name, file):
+    return "{}.{}_file".format(name, file)
+
+def _verb(name, verb, cluster, tags, testonly, visibility):
+    """One runnable target; `manual`, so that a build of `//...` fetches nothing for it."""
+    spec = _VERBS[verb]
+    arguments = list(spec.command)
+    data = []
+    for file in spec.files:
+        target = ":" + _file_target(name, file)
+        arguments.append("--{}=$(rlocationpath {})".format(file, target))
+        data.append(target)
+    if spec.reads_cluster:
+        arguments.append("--cluster=$(rlocationpath {})".format(cluster))
+        data.append(cluster)
+    py_binary(
+        name = "{}.{}".format(name, verb),
+        srcs = [spec.tool + "_main.py"],
+        main = spec.tool + "_main.py",
+        args = arguments,
+        data = data,
+        tags = tags + ["manual"],
+        testonly = testonly,
+        visibility = visibility,
+        deps = [spec.tool + "_lib"],
+    )
+    if name == native.package_name().rpartition("/")[2]:
+        native.alias(
+            name = verb,
+            actual = ":{}.{}".format(name, verb),
+            tags = tags + ["manual"],
+            testonly = testonly,
+            visibility = visibility,
+        )

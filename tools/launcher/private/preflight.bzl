@@ -1,0 +1,145 @@
+"""rl_preflight: the rule whose action is preflight."""
+
+load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
+load(":providers.bzl", "CardInfo", "RlExperimentInfo", "RuntimeManifestInfo")
+
+def _card(ctx, target, kind, attribute):
+    info = target[CardInfo]
+    if info.kind != kind:
+        fail("{}: {} of {} is a {} card. Give a {}_card target.".format(
+            ctx.label,
+            target.label,
+            attribute,
+            info.kind,
+            kind,
+        ))
+    return info.card
+
+def _rl_preflight_impl(ctx):
+    outputs = {
+        "digest": ctx.actions.declare_file(ctx.label.name + ".digest"),
+        "graph": ctx.actions.declare_file(ctx.label.name + ".graph.json"),
+        "launch": ctx.actions.declare_file(ctx.label.name + ".launch.yaml"),
+        "plan": ctx.actions.declare_file(ctx.label.name + ".plan.json"),
+        "report": ctx.actions.declare_file(ctx.label.name + ".report.html"),
+    }
+    manifest = ctx.attr.runtime[RuntimeManifestInfo].manifest
+    cluster = _card(ctx, ctx.attr.cluster, "cluster", "cluster")
+    models = [_card(ctx, target, "model", "models") for target in ctx.attr.models]
+    datasets = [_card(ctx, target, "dataset", "datasets") for target in ctx.attr.datasets]
+
+    args = ctx.actions.args()
+
+    # Always a file, one argument a line: the same command line serves a persistent worker.
+    args.use_param_file("@%s", use_always = True)
+    args.set_param_file_format("multiline")
+    args.add("//%s:%s" % (ctx.label.package, ctx.label.name), format = "--label=%s")
+    args.add(ctx.file.main, format = "--main=%s")
+    args.add(ctx.attr.version, format = "--version=%s")
+    args.add(ctx.attr.stage, format = "--stage=%s")
+    for name in sorted(ctx.attr.options):
+        args.add("{}={}".format(name, ctx.attr.options[name]), format = "--option=%s")
+    args.add(manifest, format = "--runtime=%s")
+    args.add(cluster, format = "--cluster=%s")
+    args.add_all(models, format_each = "--model=%s")
+    args.add_all(datasets, format_each = "--dataset=%s")
+    if ctx.attr.smoke:
+        args.add("//%s:%s" % (ctx.attr.smoke.label.package, ctx.attr.smoke.label.name), format = "--smoke=%s")
+    args.add(ctx.attr._report_format[BuildSettingInfo].value, format = "--format=%s")
+    for name in sorted(outputs):
+        args.add(outputs[name], format = "--{}_out=%s".format(name))
+
+    ctx.actions.run(
+        executable = ctx.executable._preflight,
+        arguments = [args],
+        inputs = [ctx.file.main, manifest, cluster] + ctx.files.srcs + models + datasets,
+        outputs = outputs.values(),
+        mnemonic = "RlPreflight",
+        progress_message = "Preflight of %{label}",
+    )
+    return [
+        DefaultInfo(
+            files = depset([outputs["launch"]]),
+            runfiles = ctx.runfiles([outputs["launch"]]),
+        ),
+        OutputGroupInfo(**{name: depset([file]) for name, file in outputs.items()}),
+        RlExperimentInfo(**outputs),
+    ]
+
+rl_preflight = rule(
+    implementation = _rl_preflight_impl,
+    doc = """Builds the artifact graph of an experiment, checks it, and writes the pinned launch document.
+
+Files: the launch document. Output groups: `launch`, `graph`, `plan`, `report`, `digest`.
+The build fails, with every violation in one message, when a check refuses the experiment.""",
+    attrs = {
+        "cluster": attr.label(
+            doc = "The cluster_card of the target cluster.",
+            mandatory = True,
+            providers = [CardInfo],
+        ),
+        "datasets": attr.label_list(
+            doc = "The dataset_cards that main() may ask for.",
+            providers = [CardInfo],
+        ),
+        "main": attr.label(
+            doc = "The Python file with main(), decorated with @rl_build_options.",
+            allow_single_file = [".py"],
+            mandatory = True,
+        ),
+        "models": attr.label_list(
+            doc = "The model_cards that main() may ask for.",
+            providers = [CardInfo],
+        ),
+        "options": attr.string_dict(doc = "Option of main() -> its value as text; every option has one."),
+        "runtime": attr.label(
+            doc = "The runtime_manifest of the pinned MarinSkyRL commit.",
+            mandatory = True,
+            providers = [RuntimeManifestInfo],
+        ),
+        "smoke": attr.label(
+            doc = "The experiment whose success a large launch requires.",
+            providers = [RlExperimentInfo],
+        ),
+        "srcs": attr.label_list(
+            doc = "Python files that main imports by their path from the workspace root.",
+            allow_files = [".py"],
+        ),
+        "stage": attr.string(
+            doc = "Default terminal stage: `import`, `rl` or `evaluate`. The graph must have it.",
+            mandatory = True,
+        ),
+        "version": attr.string(
+            doc = "Artifact version: a calendar date YYYY.MM.DD, optionally with .N, or `dev`.",
+            mandatory = True,
+        ),
+        "_preflight": attr.label(
+            default = "//tools/launcher:preflight",
+            executable = True,
+            cfg = "exec",
+        ),
+        "_report_format": attr.label(default = "//tools/launcher:report_format"),
+    },
+    provides = [RlExperimentInfo],
+)
+
+def _rl_experiment_file_impl(ctx):
+    file = getattr(ctx.attr.experiment[RlExperimentInfo], ctx.attr.file)
+    return [DefaultInfo(files = depset([file]), runfiles = ctx.runfiles([file]))]
+
+rl_experiment_file = rule(
+    implementation = _rl_experiment_file_impl,
+    doc = "One output of an experiment as a target of its own, so that other rules can name it.",
+    attrs = {
+        "experiment": attr.label(
+            doc = "The rl_preflight target.",
+            mandatory = True,
+            providers = [RlExperimentInfo],
+        ),
+        "file": attr.string(
+            doc = "Field of RlExperimentInfo.",
+            mandatory = True,
+            values = ["digest", "graph", "launch", "plan", "report"],
+        ),
+    },
+)
