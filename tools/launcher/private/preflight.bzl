@@ -114,7 +114,7 @@ The build fails, with every violation in one message, when a check refuses the e
             mandatory = True,
         ),
         "_preflight": attr.label(
-            default = "//tools/launcher:preflight",
+            default = "//tools/launcher/cli:preflight",
             executable = True,
             cfg = "exec",
         ),

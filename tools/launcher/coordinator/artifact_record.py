@@ -1,0 +1,97 @@
+"""`.artifact.json`: what makes an artifact finished, and says how it was made.
+
+The rehearsal writes it for what it imports and evaluates; the coordinator writes it for a finished
+RL run, whose runtime knows nothing of steps.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tools.launcher.coordinator.graph_file import GraphStep
+from tools.launcher.documents.canonical import canonical_json
+from tools.launcher.documents.files import write_atomically
+
+RECORD_FILE = ".artifact.json"
+
+
+class ArtifactMismatch(Exception):
+    """Something else lies at a step's output path. The message names both and the fix."""
+
+
+class ArtifactRecord(BaseModel):
+    """The record, as far as the coordinator needs it.
+
+    Attributes:
+        name, version, kind, fingerprint: of the step that made it.
+        rehearsal: True if a stand-in made it.
+        files: SHA-256 by relative path; empty for an RL run.
+        export: URI of the exported policy (RL runs only).
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    name: str
+    version: str
+    kind: str
+    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
+    rehearsal: bool
+    files: dict[str, str] = {}
+    export: str | None = None
+
+
+def read_record(folder: Path) -> ArtifactRecord | None:
+    """Return the record in `folder`, None if there is none.
+
+    Raises:
+        ArtifactMismatch: there is one that cannot be read.
+    """
+    path = folder / RECORD_FILE
+    try:
+        return ArtifactRecord.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        finding = error.errors()[0]
+        place = ".".join(str(part) for part in finding["loc"]) or "the record"
+        raise ArtifactMismatch(
+            f"the record {RECORD_FILE} cannot be read: {place}: {finding['msg']}. Move the artifact away"
+        ) from None
+
+
+def reusable(step: GraphStep, record: ArtifactRecord | None) -> bool:
+    """Tell whether `record` is that of a finished `step`.
+
+    Raises:
+        ArtifactMismatch: another artifact has the step's output path.
+    """
+    if record is None:
+        return False
+    found = f"{record.name}@{record.version} ({record.kind}, fingerprint {record.fingerprint[:8]})"
+    wanted = f"{step.address} ({step.kind}, fingerprint {step.fingerprint[:8]})"
+    # An adopted step carries only the eight digits on record.
+    digits = min(len(step.fingerprint), len(record.fingerprint))
+    same = step.fingerprint[:digits] == record.fingerprint[:digits]
+    if (record.name, record.version, record.kind) != (step.name, step.version, step.kind) or not same:
+        raise ArtifactMismatch(
+            f"{step.output_path} holds {found}, the plan wants {wanted}. "
+            "Give the changed step a new version, or build the plan that made the artifact"
+        )
+    return True
+
+
+def write_run_record(
+    folder: Path, step: GraphStep, *, rehearsal: bool, export: str | None, attempt_id: str
+) -> None:
+    """Mark an RL step as finished."""
+    record = ArtifactRecord(
+        name=step.name,
+        version=step.version,
+        kind=step.kind,
+        fingerprint=step.fingerprint,
+        rehearsal=rehearsal,
+        export=export,
+    )
+    data = {"schema": 1, **record.model_dump(), "attempt_id": attempt_id}
+    write_atomically(folder / RECORD_FILE, canonical_json(data) + b"\n")

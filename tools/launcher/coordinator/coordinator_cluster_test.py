@@ -1,0 +1,192 @@
+"""The coordinator and its gang as real jobs of the embedded Iris."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tools.launcher.coordinator.bundle_for_test import RUN, submitted
+from tools.launcher.iris.gateway import connect
+from tools.launcher.iris.jobs import JobRequest
+from tools.launcher.iris.local.cluster_for_test import (
+    ended_job,
+    plan_in_place,
+    stopped_afterwards,
+    wait_until,
+)
+from tools.launcher.iris.local.control import ensure_running
+from tools.launcher.iris.task_bootstrap import CODE_ARCHIVE, bootstrap_argv
+from tools.launcher.rehearsal.limits import STEP_VARIABLE
+from tools.launcher.rehearsal.process_gateway_for_test import code_archive
+from tools.launcher.store.file_store import FileStore
+from tools.launcher.store.locations import ObjectRoot
+from tools.launcher.store.records import RunState, load_record
+
+ATTEMPTS = "local://scratch/tmp/ttl=14d/skyrl/marin/lab/cat-count/2026.11.30/attempts"
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    with stopped_afterwards(tmp_path_factory.mktemp("state")) as state:
+        cluster = ensure_running(state, plan=plan_in_place())
+        with connect(cluster.url) as opened:
+            yield opened
+
+
+class Launch:
+    """One submitted coordinator."""
+
+    def __init__(self, gateway, folder: Path, name: str, step_seconds: str, retries: int = 0) -> None:
+        self.gateway, self.name = gateway, name
+        self.store, self.root = FileStore(folder / "store"), ObjectRoot(folder / "objects")
+        self.assignment = submitted(self.store)
+        self.request = JobRequest(
+            name=name,
+            user="tester",
+            argv=bootstrap_argv(
+                "tools.launcher.coordinator.main",
+                [
+                    f"--store=file://{folder}/store",
+                    f"--object-root=file://{folder}/objects",
+                    f"--bundle={self.assignment.bundle}",
+                    f"--launch={self.assignment.key.launch_digest}",
+                    f"--experiment={self.assignment.key.experiment}",
+                    "--ordinal=1",
+                    "--stage=rl",
+                ],
+            ),
+            cpu=4.0,
+            memory="16GB",
+            disk="64GB",
+            replicas=1,
+            gpu_variant=None,
+            gpus_per_task=0,
+            files={CODE_ARCHIVE: code_archive()},
+            env={STEP_VARIABLE: step_seconds},
+            timeout_seconds=600,
+            max_task_retries=retries,
+            coscheduled=False,
+        )
+        self.job_id = gateway.submit(self.request)
+
+    def record(self):
+        return load_record(self.store, self.assignment.key)
+
+    def attempt(self) -> Path:
+        return next(path for path in self.root.path(ATTEMPTS).iterdir() if len(path.name) == 12)
+
+    def wait_for_steps(self, count: int) -> None:
+        def trained() -> bool:
+            found = list(self.root.path(ATTEMPTS).glob("*/metrics.jsonl"))
+            return bool(found) and len(found[0].read_bytes().splitlines()) >= count
+
+        wait_until(trained, seconds=90, what=f"{count} training steps")
+
+
+def test_a_launch_succeeds_and_leaves_its_evidence(gateway, tmp_path):
+    launch = Launch(gateway, tmp_path, "good", "0")
+    coordinator = ended_job(gateway, launch.job_id, seconds=120)
+    record = launch.record()
+    assert coordinator.state == "succeeded", (coordinator, record, gateway.logs(launch.job_id))
+    assert record.state is RunState.SUCCEEDED
+    assert record.coordinator_job_id == launch.job_id
+    (child_id,) = record.child_job_ids
+    assert child_id == f"{launch.job_id}/lab-cat-count-2026.11.30-{record.attempt_ids[0]}"
+    child = gateway.describe(child_id)
+    assert (child.state, [task.exit_code for task in child.tasks]) == ("succeeded", [0, 0])
+    for rank in (0, 1):
+        joined = json.loads((launch.attempt() / "joined" / f"{rank}.json").read_bytes())
+        assert joined["task_id"] == f"{child_id}/{rank}:0"
+        assert (launch.attempt() / "model_load" / f"{rank}.json").is_file()
+    finished = next(e.facts for e in record.events if e.kind == "step_finished" and e.facts["step"] == RUN)
+    assert finished["reward_first"] < 0.3 < 0.7 < finished["reward_last"]
+    manifest = json.loads(launch.root.path(finished["terminal_manifest"]).read_bytes())
+    assert (manifest["iris_job_id"], manifest["rehearsal"]) == (child_id, True)
+
+
+def test_a_child_task_killed_mid_run_ends_in_a_failed_record(gateway, tmp_path):
+    launch = Launch(gateway, tmp_path, "killed", "1")
+    launch.wait_for_steps(2)
+    # The event of the child's submission is there while it runs, not only at the end.
+    wait_until(lambda: launch.record().child_job_ids, seconds=20, what="the child in the record")
+    (child_id,) = launch.record().child_job_ids
+    killed_at = time.monotonic()
+    os.kill(_pid_of(f"{child_id}/1:0"), signal.SIGKILL)
+    ended_job(gateway, launch.job_id, seconds=60)
+    assert time.monotonic() - killed_at < 30
+    record = launch.record()
+    assert record.state is RunState.FAILED
+    assert f"child job {child_id} is failed: task 1 of 2 ended with exit code" in record.reason
+    assert "(killed)" in record.reason
+    assert sum(event.kind == "failed" for event in record.events) == 1
+
+
+def test_a_cancelled_child_ends_in_a_failed_record(gateway, tmp_path):
+    launch = Launch(gateway, tmp_path, "cancelled", "1")
+    launch.wait_for_steps(1)
+    wait_until(lambda: launch.record().child_job_ids, seconds=20, what="the child in the record")
+    (child_id,) = launch.record().child_job_ids
+    gateway.cancel(child_id)
+    ended_job(gateway, launch.job_id, seconds=60)
+    record = launch.record()
+    assert record.state is RunState.FAILED
+    assert f"child job {child_id} is killed" in record.reason
+
+
+def test_a_launcher_killed_below_the_coordinator_ends_in_a_failed_record(gateway, tmp_path):
+    launch = Launch(gateway, tmp_path, "launcherless", "1")
+    launch.wait_for_steps(1)
+    os.kill(_pid_of_launcher(launch.job_id), signal.SIGKILL)
+    ended_job(gateway, launch.job_id, seconds=60)
+    record = launch.record()
+    assert record.state is RunState.FAILED
+    assert "the launcher ended with exit code -9 and no answer" in record.reason
+
+
+def test_a_coordinator_started_again_makes_no_second_child(gateway, tmp_path):
+    launch = Launch(gateway, tmp_path, "restarted", "1", retries=1)
+    launch.wait_for_steps(2)
+    wait_until(lambda: launch.record().child_job_ids, seconds=20, what="the child in the record")
+    (child_id,) = launch.record().child_job_ids
+    os.kill(_pid_of(f"{launch.job_id}/0:0"), signal.SIGKILL)
+    ended_job(gateway, launch.job_id, seconds=90)
+    record = launch.record()
+    assert [event.kind for event in record.events].count("coordinator_started") == 2
+    # Iris ends the children of a task which it starts again, and a name is never used twice.
+    assert f"child job {child_id} is killed: Parent task retried" in record.reason
+    assert record.child_job_ids == (child_id,)
+    assert [job.job_id for job in gateway.children(launch.job_id)] == [child_id]
+
+
+def _pid_of(task_id: str) -> int:
+    """Return the process of a task: it carries its id in the environment."""
+    for pid, environment, _ in _processes():
+        if f"IRIS_TASK_ID={task_id}" in environment:
+            return pid
+    raise AssertionError(f"no process of {task_id}")
+
+
+def _pid_of_launcher(coordinator_id: str) -> int:
+    for pid, environment, command in _processes():
+        if f"IRIS_TASK_ID={coordinator_id}/0:0" in environment and "launch" in command:
+            return pid
+    raise AssertionError(f"no launcher below {coordinator_id}")
+
+
+def _processes():
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                environment = (folder / "environ").read_bytes().decode(errors="replace").split("\0")
+                command = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            except OSError:
+                continue
+            yield int(folder.name), environment, command
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

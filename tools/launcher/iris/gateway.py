@@ -1,0 +1,458 @@
+"""The scheduler as Slipway uses it: submit once, describe, list children, read logs, cancel.
+
+Everything goes through the marin-iris client (`RemoteClusterClient`), one layer below its
+`IrisClient`: that one adds to each submission what nobody asked for (provenance captured with
+`git stash create` in the user's folder, tokens found in the user's environment, the parent's
+variables). A job submitted here has exactly the environment of its `JobRequest`. What Iris itself
+adds to a task are the IRIS_* variables, TMPDIR and its cache folders (UV_CACHE_DIR, HF_HUB_CACHE,
+CARGO_HOME, ...).
+
+Iris is imported when a gateway is opened, never with this module.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from tools.launcher.iris.jobs import (
+    IrisUnreachable,
+    JobFacts,
+    JobNameTaken,
+    JobRefused,
+    JobRequest,
+    LogLine,
+    ReplyLost,
+    TaskFacts,
+    is_terminal,
+)
+
+if TYPE_CHECKING:
+    from iris.cluster.client.job_info import JobInfo
+
+GANG_GROUP_BY = "leafgroup"
+"""Worker attribute that holds a gang together: the network leaf of the GPU clusters, and an
+attribute of every GPU worker of the embedded cluster."""
+
+LAUNCH_REPLY_SECONDS = 30.0
+"""How long one submission may wait for its answer. The client's own floor is 180 s, made for
+replacing a job, which never happens here."""
+
+ERROR_TAIL = 4000
+"""Characters kept of an error: the end, where the cause is."""
+
+REFUSAL_LENGTH = 300
+"""Characters kept of a refusal: the beginning, where the reason is."""
+
+MAX_LOG_LINES = 10_000
+"""Lines of log read for one job: the last ones."""
+
+_PREEMPTIONS_PER_RETRY = 2
+"""When a gang's task fails or a controller restarts, its siblings count as preempted, up to twice
+for one event (seen with marin-iris 0.2.227)."""
+
+
+class _NotReached(Exception):
+    """The controller got nothing of the request."""
+
+
+class _NoAnswer(Exception):
+    """The controller may have got the request; its answer did not come."""
+
+
+class _BoundedCalls:
+    """Interceptor that owns retrying, for one client.
+
+    The client retries for 30 minutes what `is_retryable_error` accepts, and that is a ConnectError
+    only. This retries for `seconds` what never reached the controller, or what may be repeated
+    without harm, and then raises an error the client passes on at once: no global is patched.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def intercept_unary_sync(self, call_next: Callable[[Any, Any], Any], request: Any, ctx: Any) -> Any:
+        from connectrpc.code import Code
+        from connectrpc.errors import ConnectError
+        from connectrpc.request import RequestContext
+
+        launch = ctx.method().name == "LaunchJob"
+        end = time.monotonic() + self._seconds
+        pause = 0.1
+        while True:
+            left = max(end - time.monotonic(), 0.1)
+            attempt = RequestContext(
+                method=ctx.method(),
+                http_method=ctx.http_method(),
+                request_headers=ctx.request_headers(),
+                timeout_ms=int((LAUNCH_REPLY_SECONDS if launch else left) * 1000),
+            )
+            try:
+                return call_next(request, attempt)
+            except ConnectError as error:
+                if error.code not in (
+                    Code.UNAVAILABLE,
+                    Code.INTERNAL,
+                    Code.DEADLINE_EXCEEDED,
+                    Code.RESOURCE_EXHAUSTED,
+                    Code.UNKNOWN,
+                    Code.ABORTED,
+                    Code.CANCELED,
+                ):
+                    raise
+                # The transport names a failure to connect ConnectionError; RESOURCE_EXHAUSTED is
+                # the controller shedding load before the handler runs.
+                untouched = (
+                    isinstance(error.__cause__, ConnectionError) or error.code is Code.RESOURCE_EXHAUSTED
+                )
+                if launch and not untouched:
+                    raise _NoAnswer(str(error)) from error
+                if time.monotonic() + pause >= end:
+                    raise _NotReached(str(error)) from error
+            time.sleep(pause)
+            pause = min(pause * 2, 1.0)
+
+
+class IrisGateway:
+    """A connection to one controller. Close it, or use it as a context manager."""
+
+    def __init__(self, url: str, *, give_up_after_seconds: float, job_info: "JobInfo | None" = None) -> None:
+        """Open a connection; nothing is sent yet.
+
+        Args:
+            url: Address of the controller ("http://127.0.0.1:10000").
+            give_up_after_seconds: How long a call tries to reach it, in seconds.
+            job_info: The running job when called from a task; what is submitted becomes its child.
+        """
+        from iris.cluster.client.remote_client import RemoteClusterClient
+        from iris.rpc.compression import IRIS_RPC_COMPRESSIONS
+        from iris.rpc.controller_connect import ControllerServiceClientSync
+
+        # Its logger prints to stderr by itself, and says where it found the log server.
+        logging.getLogger("finelog.client.log_client").setLevel(logging.WARNING)
+        _go_directly_to_loopback(url)
+        credentials = job_info.credentials if job_info is not None else None
+        interceptors = [
+            _BoundedCalls(give_up_after_seconds),
+            *(credentials.interceptors() if credentials is not None else ()),
+        ]
+        timeout_ms = int(give_up_after_seconds * 1000)
+        self.url = url
+        self._seconds = give_up_after_seconds
+        self._job_info = job_info
+        self._client = RemoteClusterClient(
+            controller_address=url,
+            timeout_ms=timeout_ms,
+            interceptors=interceptors,
+            use_controller_proxy=job_info is None,
+        )
+        # The cluster client drops the request a job was made from, which tells whose it is.
+        self._service = ControllerServiceClientSync(
+            address=url,
+            timeout_ms=timeout_ms,
+            interceptors=interceptors,
+            accept_compression=IRIS_RPC_COMPRESSIONS,
+            send_compression=None,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the connection; the gateway is not usable afterwards."""
+        self._client.shutdown()
+        self._service.close()
+
+    def job_id_of(self, user: str, name: str) -> str:
+        """The id `submit` gives a request of this user and name: a child's id inside a job."""
+        from iris.cluster.types import JobName
+
+        if self._job_info is not None:
+            return str(self._job_info.job_id.child(name).to_wire())
+        return str(JobName.root(user, name).to_wire())
+
+    def submit(self, request: JobRequest) -> str:
+        """Submit a job under a name never used before.
+
+        Returns:
+            The job's id.
+
+        Raises:
+            JobNameTaken: A job of this name exists, finished or not.
+            JobRefused: The controller will never run this request.
+            IrisUnreachable: The controller was not reached; nothing was submitted.
+            ReplyLost: The request was sent; whether the job exists is not known.
+        """
+        from iris.cluster.types import CoschedulingConfig, Entrypoint, JobName, ResourceSpec, gpu_device
+        from iris.rpc import job_pb2
+        from rigging.timing import Duration
+
+        job_id = self.job_id_of(request.user, request.name)
+        if (request.gpu_variant is None) != (request.gpus_per_task == 0):
+            raise JobRefused(
+                f"job {request.name}: gpu_variant {request.gpu_variant!r} and gpus_per_task "
+                f"{request.gpus_per_task} do not go together; give both, or None and 0"
+            )
+        # Asked first because a request that was sent into the void can't be told from one whose
+        # answer was lost; a question that changes nothing can.
+        self.describe(job_id)
+        device = (
+            gpu_device(request.gpu_variant, request.gpus_per_task)
+            if request.gpu_variant is not None
+            else None
+        )
+        # A single task has nobody to be scheduled together with.
+        gang = request.coscheduled and request.replicas > 1
+        info = self._job_info
+        try:
+            with self._narrowed():
+                submitted = self._client.submit_job(
+                    job_id=JobName.from_wire(job_id),
+                    entrypoint=Entrypoint(command=list(request.argv), workdir_files=dict(request.files)),
+                    resources=ResourceSpec(
+                        cpu=request.cpu, memory=request.memory, disk=request.disk, device=device
+                    ).to_proto(),
+                    environment=job_pb2.EnvironmentConfig(env_vars=request.env),
+                    constraints=[c.to_proto() for c in info.constraints] if info is not None else [],
+                    coscheduling=CoschedulingConfig(group_by=GANG_GROUP_BY).to_proto() if gang else None,
+                    replicas=request.replicas,
+                    max_retries_failure=request.max_task_retries,
+                    max_task_failures=request.max_task_retries,
+                    max_retries_preemption=request.max_task_retries * _PREEMPTIONS_PER_RETRY,
+                    timeout=Duration.from_seconds(request.timeout_seconds),
+                    existing_job_policy=job_pb2.EXISTING_JOB_POLICY_ERROR,
+                )
+        except _NameTaken:
+            raise JobNameTaken(job_id) from None
+        except _NotFound as error:
+            raise JobRefused(f"job {job_id}: {error}") from None
+        except _NoAnswer:
+            raise ReplyLost(job_id) from None
+        except ValueError as error:
+            raise JobRefused(f"job {request.name}: {error}") from None
+        return str(submitted.to_wire())
+
+    def describe(self, job_id: str) -> JobFacts | None:
+        """What the scheduler knows about a job, or None if it has no such job.
+
+        Raises:
+            IrisUnreachable: The controller was not reached.
+            JobRefused: The controller refused to answer.
+        """
+        from iris.cluster.types import JobName
+        from iris.rpc import controller_pb2
+
+        try:
+            with self._narrowed():
+                answer = self._service.get_job_status(
+                    controller_pb2.Controller.GetJobStatusRequest(job_id=job_id)
+                )
+                tasks = self._client.list_tasks(JobName.from_wire(job_id))
+        except _NotFound:
+            return None
+        return _job_facts(answer.job, answer.request, tasks)
+
+    def children(self, job_id: str) -> tuple[JobFacts, ...]:
+        """The direct children of a job, by id.
+
+        Raises:
+            IrisUnreachable: The controller was not reached.
+            JobRefused: The controller refused to answer.
+        """
+        from iris.rpc import controller_pb2
+
+        query = controller_pb2.Controller.JobQuery(
+            scope=controller_pb2.Controller.JOB_QUERY_SCOPE_CHILDREN, parent_job_id=job_id
+        )
+        try:
+            with self._narrowed():
+                ids = sorted(job.job_id for job in self._client.list_jobs(query=query))
+        except _NotFound:
+            return ()
+        facts = (self.describe(child) for child in ids)
+        return tuple(found for found in facts if found is not None)
+
+    def unfinished_jobs(self) -> tuple[str, ...]:
+        """Ids of all top-level jobs that have not ended, by id.
+
+        Raises:
+            IrisUnreachable: The controller was not reached.
+            JobRefused: The controller refused to answer.
+        """
+        from iris.cluster.types import is_job_finished
+        from iris.rpc import controller_pb2
+
+        query = controller_pb2.Controller.JobQuery(scope=controller_pb2.Controller.JOB_QUERY_SCOPE_ROOTS)
+        with self._narrowed():
+            jobs = self._client.list_jobs(query=query)
+        return tuple(sorted(job.job_id for job in jobs if not is_job_finished(job.state)))
+
+    def log_lines(self, job_id: str) -> tuple[LogLine, ...]:
+        """The last lines the tasks of this job wrote (not those of its children), oldest first.
+
+        Lines come about half a second after they are written.
+
+        Raises:
+            IrisUnreachable: The controller was not reached.
+            JobRefused: The controller refused to answer.
+        """
+        from iris.cluster.log_keys import build_log_source
+        from iris.cluster.types import JobName, TaskAttempt
+
+        job = JobName.from_wire(job_id)
+        source, scope = build_log_source(job)
+        try:
+            with self._narrowed():
+                answer = self._client.fetch_logs(
+                    source, match_scope=scope, max_lines=MAX_LOG_LINES, tail=True
+                )
+        except _NotFound:
+            return ()
+        lines = []
+        for entry in answer.entries:
+            task = TaskAttempt.from_wire(entry.key).task_id
+            if task.parent == job:
+                lines.append(LogLine(task_index=task.require_task()[1], text=entry.data))
+        return tuple(lines)
+
+    def logs(self, job_id: str) -> tuple[str, ...]:
+        """The text of `log_lines`."""
+        return tuple(line.text for line in self.log_lines(job_id))
+
+    def cancel(self, job_id: str) -> None:
+        """End a job and its children. Nothing happens to a job that has ended.
+
+        Raises:
+            IrisUnreachable: The controller was not reached.
+            JobRefused: There is no such job, or it may not be cancelled.
+        """
+        from iris.cluster.types import JobName
+
+        try:
+            with self._narrowed():
+                self._client.terminate_job(JobName.from_wire(job_id))
+        except _NotFound:
+            raise JobRefused(f"no job {job_id} at {self.url}; nothing to cancel") from None
+
+    @contextmanager
+    def _narrowed(self) -> Iterator[None]:
+        """Turn what the client raises into the errors of `jobs`."""
+        from connectrpc.code import Code
+        from connectrpc.errors import ConnectError
+
+        try:
+            yield
+        except _NotReached as error:
+            raise IrisUnreachable(self.url, self._seconds) from error
+        except ConnectError as error:
+            if error.code is Code.NOT_FOUND:
+                raise _NotFound(error.message) from error
+            if error.code is Code.ALREADY_EXISTS:
+                raise _NameTaken(error.message) from error
+            raise JobRefused(_brief(error.message)) from error
+
+
+def connect(url: str, *, give_up_after_seconds: float = 10.0) -> IrisGateway:
+    """Open a gateway from outside a cluster: `with connect(url) as gateway`.
+
+    Args:
+        url: Address of the controller.
+        give_up_after_seconds: How long a call tries to reach it, in seconds.
+    """
+    return IrisGateway(url, give_up_after_seconds=give_up_after_seconds)
+
+
+def inside_job(*, give_up_after_seconds: float = 60.0) -> IrisGateway:
+    """Open a gateway from a task: what it submits becomes a child of the task's job.
+
+    The child gets the placement constraints of the job (its region, say), nothing of its
+    environment. It waits longer than `connect` because a job should outlive a controller restart.
+
+    Raises:
+        JobRefused: This process is not an Iris task.
+    """
+    from iris.cluster.client.job_info import get_job_info
+
+    info = get_job_info()
+    if info is None or info.controller_address is None:
+        raise JobRefused("not inside an Iris task: IRIS_TASK_ID or IRIS_CONTROLLER_ADDRESS is not set")
+    return IrisGateway(info.controller_address, give_up_after_seconds=give_up_after_seconds, job_info=info)
+
+
+def _go_directly_to_loopback(url: str) -> None:
+    """Keep a proxy configured in the environment out of the way to this machine itself.
+
+    The client's transport obeys HTTP_PROXY and reads NO_PROXY when it is first used; the client takes
+    no transport of ours.
+    """
+    host = urlsplit(url).hostname or ""
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        return
+    for name in ("NO_PROXY", "no_proxy"):
+        hosts = [part for part in os.environ.get(name, "").split(",") if part]
+        if host not in hosts and "*" not in hosts:
+            os.environ[name] = ",".join([*hosts, host])
+
+
+class _NotFound(Exception):
+    """No such job."""
+
+
+class _NameTaken(Exception):
+    """A job of this name exists."""
+
+
+def _job_facts(job: Any, request: Any, tasks: Any) -> JobFacts:
+    from iris.rpc import job_pb2
+
+    state = _word(job_pb2.JobState.Name(job.state), "JOB_STATE_")
+    return JobFacts(
+        job_id=job.job_id,
+        name=job.job_id.rsplit("/", 1)[-1],
+        state=state,
+        error=job.error[-ERROR_TAIL:],
+        # Iris repeats the error of an ended job here.
+        pending_reason="" if is_terminal(state) else job.pending_reason,
+        argv=tuple(request.entrypoint.run_command.argv),
+        env=dict(request.environment.env_vars),
+        tasks=tuple(sorted((_task_facts(task) for task in tasks), key=lambda facts: facts.index)),
+    )
+
+
+def _task_facts(task: Any) -> TaskFacts:
+    from iris.rpc import job_pb2
+
+    state = _word(job_pb2.TaskState.Name(task.state), "TASK_STATE_")
+    return TaskFacts(
+        index=int(task.task_id.rsplit("/", 1)[-1]),
+        state=state,
+        exit_code=_exit_code(state, task.exit_code),
+        error=task.error[-ERROR_TAIL:],
+        attempts=task.current_attempt_id + 1 if task.attempts else 0,
+    )
+
+
+def _exit_code(state: str, code: int) -> int | None:
+    """The exit status where the task had one: on the wire 0 also says that there is none."""
+    if state == "succeeded":
+        return code
+    return code if state == "failed" and code != 0 else None
+
+
+def _brief(message: str) -> str:
+    """The beginning of what Iris says; it goes on with all groups of nodes and all constraints."""
+    line = " ".join(message.split())
+    return line if len(line) <= REFUSAL_LENGTH else line[:REFUSAL_LENGTH] + " ..."
+
+
+def _word(name: str, prefix: str) -> str:
+    return name.removeprefix(prefix).lower()

@@ -1,0 +1,263 @@
+"""Tests of the gateway on the embedded cluster: real controller, real workers, real tasks."""
+
+import json
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.launcher.iris.gateway import IrisGateway, connect
+from tools.launcher.iris.jobs import JobNameTaken, JobRefused, JobRequest
+from tools.launcher.iris.local.cluster_for_test import (
+    ended_job,
+    plan_in_place,
+    stopped_afterwards,
+    wait_until,
+)
+from tools.launcher.iris.local.control import ensure_running
+from tools.launcher.iris.sample_request_for_test import request
+
+FOREIGN_SECRET = "the-callers-own"
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IrisGateway]:
+    with pytest.MonkeyPatch.context() as patch, stopped_afterwards(tmp_path_factory.mktemp("state")) as state:
+        # What Iris's own client takes along from the user's environment.
+        patch.setenv("HF_TOKEN", FOREIGN_SECRET)
+        patch.setenv("WANDB_API_KEY", FOREIGN_SECRET)
+        patch.setenv("MARIN_PROVENANCE", FOREIGN_SECRET)
+        cluster = ensure_running(state, plan=plan_in_place())
+        with connect(cluster.url) as opened:
+            yield opened
+
+
+def shell(name: str, script: str, **changes: Any) -> JobRequest:
+    return JobRequest(**request(name=name, argv=("bash", "-c", script), files={}, **changes))
+
+
+def python(name: str, code: str, **changes: Any) -> JobRequest:
+    return JobRequest(**request(name=name, argv=("python", "-c", textwrap.dedent(code)), **changes))
+
+
+def gang(name: str, script: str, nodes: int, **changes: Any) -> JobRequest:
+    return shell(
+        name,
+        script,
+        **{
+            "cpu": 48.0,
+            "memory": "1400GB",
+            "disk": "4TB",
+            "replicas": nodes,
+            "gpu_variant": "H100",
+            "gpus_per_task": 8,
+            "coscheduled": True,
+        }
+        | changes,
+    )
+
+
+def test_a_job_gets_its_files_and_its_environment_and_nothing_else(gateway: IrisGateway) -> None:
+    code = """
+        import json, os, pathlib
+        home = pathlib.Path(os.environ["IRIS_WORKDIR"])
+        print(json.dumps({"environ": dict(os.environ), "file": (home / "in" / "a.bin").read_bytes().hex()}))
+    """
+    job_id = gateway.submit(python("plain", code, files={"in/a.bin": b"\x00\xff"}, env={"SLIPWAY_A": "b"}))
+    assert job_id == gateway.job_id_of("slipway", "plain") == "/slipway/plain"
+    facts = ended_job(gateway, job_id)
+    assert (facts.state, facts.name, facts.error, facts.pending_reason) == ("succeeded", "plain", "", "")
+    assert facts.env == {"SLIPWAY_A": "b"}
+    assert facts.argv[:2] == ("python", "-c")
+    assert [(task.index, task.state, task.exit_code, task.attempts) for task in facts.tasks] == [
+        (0, "succeeded", 0, 1)
+    ]
+    wait_until(lambda: bool(gateway.logs(job_id)), seconds=10, what="a line of log")
+    said = json.loads(gateway.logs(job_id)[-1])
+    assert said["file"] == "00ff"
+    assert said["environ"]["SLIPWAY_A"] == "b"
+    assert FOREIGN_SECRET not in said["environ"].values()
+    assert "MARIN_PROVENANCE" not in said["environ"]
+    assert said["environ"]["IRIS_ADVERTISE_HOST"] == "127.0.0.1"
+
+
+def test_a_task_imports_the_wheels_and_not_the_daemons_launcher(gateway: IrisGateway) -> None:
+    code = """
+        import importlib.util, iris, numpy, pydantic, safetensors, yaml
+        print(importlib.util.find_spec("tools"))
+    """
+    job_id = gateway.submit(python("imports", code))
+    facts = ended_job(gateway, job_id)
+    assert facts.state == "succeeded", facts
+    wait_until(lambda: bool(gateway.logs(job_id)), seconds=10, what="a line of log")
+    assert gateway.logs(job_id)[-1] == "None"
+
+
+def test_a_gang_of_two_nodes_runs_together(gateway: IrisGateway) -> None:
+    job_id = gateway.submit(gang("gang", "echo rank $IRIS_TASK_ID; sleep 3", 2))
+    together = False
+    end = time.monotonic() + 60
+    while not together and time.monotonic() < end:
+        facts = gateway.describe(job_id)
+        assert facts is not None
+        together = [task.state for task in facts.tasks] == ["running", "running"]
+        time.sleep(0.1)
+    assert together
+    facts = ended_job(gateway, job_id)
+    assert [(task.state, task.exit_code) for task in facts.tasks] == [("succeeded", 0), ("succeeded", 0)]
+    wait_until(lambda: len(gateway.log_lines(job_id)) == 2, seconds=10, what="both lines of log")
+    lines = sorted((line.task_index, line.text) for line in gateway.log_lines(job_id))
+    assert lines == [(0, "rank /slipway/gang/0:0"), (1, "rank /slipway/gang/1:0")]
+
+
+def test_a_waiting_gang_says_why(gateway: IrisGateway) -> None:
+    job_id = gateway.submit(gang("waiting", "true", 17))
+    wait_until(
+        lambda: "leafgroup" in getattr(gateway.describe(job_id), "pending_reason", ""),
+        seconds=20,
+        what="a reason that names the group",
+    )
+    gateway.cancel(job_id)
+    assert ended_job(gateway, job_id).state == "killed"
+
+
+def test_a_single_node_is_placed_too(gateway: IrisGateway) -> None:
+    job_id = gateway.submit(gang("single", "true", 1, gpu_variant="GB200", gpus_per_task=4, memory="900GB"))
+    assert ended_job(gateway, job_id).state == "succeeded"
+
+
+def test_a_name_is_never_used_twice(gateway: IrisGateway) -> None:
+    running = gateway.submit(shell("twice", "sleep 60"))
+    with pytest.raises(JobNameTaken) as caught:
+        gateway.submit(shell("twice", "true"))
+    assert caught.value.job_id == running
+    gateway.cancel(running)
+    assert ended_job(gateway, running).state == "killed"
+    with pytest.raises(JobNameTaken):
+        gateway.submit(shell("twice", "true"))
+    facts = gateway.describe(running)
+    assert facts is not None
+    assert facts.argv == ("bash", "-c", "sleep 60")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"gpu_variant": "B300"}, "no scaling group provides device gpu:b300"),
+        ({"gpus_per_task": 16}, "gpu"),
+        ({"cpu": 500.0}, "enough per-VM capacity"),
+    ],
+)
+def test_what_can_never_run_is_refused(gateway: IrisGateway, changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(JobRefused, match=reason) as caught:
+        gateway.submit(gang("never", "true", 2, **changes))
+    assert len(str(caught.value)) < 400
+    assert gateway.describe("/slipway/never") is None
+
+
+def test_a_failing_task_fails_the_job_at_once_and_shows_its_stderr(gateway: IrisGateway) -> None:
+    facts = ended_job(gateway, gateway.submit(shell("fails", "echo first; echo the cause >&2; exit 3")))
+    assert facts.state == "failed"
+    assert facts.error.endswith("Exit code: 3. stderr: the cause")
+    (task,) = facts.tasks
+    assert (task.state, task.exit_code, task.attempts) == ("failed", 3, 1)
+    assert task.error == "Exit code: 3. stderr: the cause"
+
+
+def test_one_failing_task_ends_its_gang(gateway: IrisGateway) -> None:
+    script = '[ "${IRIS_TASK_ID%:*}" = /slipway/torn/1 ] && exit 5; sleep 60'
+    facts = ended_job(gateway, gateway.submit(gang("torn", script, 2)))
+    assert facts.state == "failed"
+    assert [(task.state, task.exit_code, task.attempts) for task in facts.tasks] == [
+        ("cosched_failed", None, 1),
+        ("failed", 5, 1),
+    ]
+
+
+def test_retries_are_as_many_as_asked_for(gateway: IrisGateway) -> None:
+    facts = ended_job(gateway, gateway.submit(shell("stubborn", "exit 1", max_task_retries=2)))
+    assert (facts.state, facts.tasks[0].attempts) == ("failed", 3)
+
+
+def test_a_gang_that_fails_once_is_run_again(gateway: IrisGateway) -> None:
+    script = 'case "$IRIS_TASK_ID" in */1:0) exit 5;; *:0) sleep 60;; esac'
+    facts = ended_job(gateway, gateway.submit(gang("again", script, 2, max_task_retries=1)))
+    assert facts.state == "succeeded"
+    assert [task.attempts for task in facts.tasks] == [2, 2]
+
+
+def test_a_task_submits_a_child_below_its_job(gateway: IrisGateway) -> None:
+    root = Path(__file__).parents[3]
+    code = f"""
+        import sys, time
+        sys.path.insert(0, {str(root)!r})
+        from tools.launcher.iris.gateway import inside_job
+        from tools.launcher.iris.jobs import JobNameTaken, JobRequest
+        with inside_job() as gateway:
+            request = JobRequest(
+                name="kid", user="ignored", argv=("bash", "-c", "env; sleep 1"), cpu=1.0, memory="1GB",
+                disk="1GB", replicas=2, gpu_variant="H100", gpus_per_task=8, files={{}}, env={{"OWN": "1"}},
+                timeout_seconds=60, max_task_retries=0, coscheduled=True)
+            kid = gateway.submit(request)
+            assert kid == gateway.job_id_of("ignored", "kid"), kid
+            try:
+                gateway.submit(request)
+            except JobNameTaken as error:
+                print("taken", error.job_id)
+            while gateway.describe(kid).state in ("pending", "running"):
+                time.sleep(0.1)
+            print("kid", gateway.describe(kid).state)
+    """
+    parent = gateway.submit(python("parent", code, env={"PARENTS": "1"}))
+    facts = ended_job(gateway, parent)
+    assert facts.state == "succeeded", facts
+    (kid,) = gateway.children(parent)
+    assert kid.job_id == "/slipway/parent/kid"
+    assert [task.state for task in kid.tasks] == ["succeeded", "succeeded"]
+    assert gateway.children(kid.job_id) == ()
+    assert kid.job_id not in gateway.unfinished_jobs()
+    wait_until(
+        lambda: gateway.logs(parent)[-2:] == ("taken /slipway/parent/kid", "kid succeeded"),
+        seconds=10,
+        what="both lines of the parent, and none of the child's",
+    )
+    wait_until(lambda: "OWN=1" in gateway.logs(kid.job_id), seconds=10, what="the child's environment")
+    assert "PARENTS=1" not in gateway.logs(kid.job_id)
+
+
+def test_cancelling_takes_the_children_along(gateway: IrisGateway) -> None:
+    root = Path(__file__).parents[3]
+    code = f"""
+        import sys, time
+        sys.path.insert(0, {str(root)!r})
+        from tools.launcher.iris.gateway import inside_job
+        from tools.launcher.iris.jobs import JobRequest
+        inside_job().submit(JobRequest(
+            name="kid", user="x", argv=("sleep", "60"), cpu=1.0, memory="1GB", disk="1GB", replicas=1,
+            gpu_variant=None, gpus_per_task=0, files={{}}, env={{}}, timeout_seconds=60, max_task_retries=0,
+            coscheduled=False))
+        time.sleep(60)
+    """
+    parent = gateway.submit(python("cancelled", code))
+    wait_until(lambda: bool(gateway.children(parent)), seconds=30, what="the child")
+    assert parent in gateway.unfinished_jobs()
+    gateway.cancel(parent)
+    assert ended_job(gateway, parent).state == "killed"
+    assert ended_job(gateway, "/slipway/cancelled/kid").state == "killed"
+    gateway.cancel(parent)
+
+
+def test_a_job_nobody_knows(gateway: IrisGateway) -> None:
+    assert gateway.describe("/slipway/nope") is None
+    assert gateway.children("/slipway/nope") == ()
+    assert gateway.logs("/slipway/nope") == ()
+    with pytest.raises(JobRefused, match="no job /slipway/nope"):
+        gateway.cancel("/slipway/nope")
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

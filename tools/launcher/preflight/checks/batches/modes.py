@@ -1,0 +1,211 @@
+"""What training modes and estimators ask of the batch."""
+
+from collections.abc import Iterator
+
+from tools.launcher.catalog.cards import MissingFact
+from tools.launcher.preflight.check import check
+from tools.launcher.preflight.findings import Finding
+from tools.launcher.preflight.geometry import Geometry
+from tools.launcher.preflight.subject import PreflightSubject
+from tools.launcher.preflight.wording import delete, listed, set_to
+
+_M = "skyrl.trainer.policy_mini_batch_size"
+_N = "skyrl.generator.n_samples_per_prompt"
+_ESTIMATOR = "skyrl.trainer.algorithm.advantage_estimator"
+_FORWARD = "skyrl.trainer.micro_forward_batch_size_per_gpu"
+_WORKERS = "skyrl.trainer.fully_async.num_parallel_generation_workers"
+_STALENESS = "skyrl.trainer.fully_async.max_staleness_steps"
+_SAMPLING = "skyrl.trainer.algorithm.dynamic_sampling.type"
+_STEP_WISE = "skyrl.trainer.step_wise_training"
+_SELECTOR = "skyrl.trainer.trajectory_selector.type"
+_GROUP_SIZE = "skyrl.trainer.algorithm.group_advantage_min_size"
+
+_FULLY_ASYNC = "fully_async"
+
+
+@check(
+    "BAT-07",
+    "fully_async takes one mini batch per step",
+    area="batches",
+    rule="entry point fully_async implies T == M",
+    prevents="The trainer refuses the run.",
+    inputs=("spec", "runtime"),
+    source="catalogue BAT-07 (#43); Marin and the launcher",
+)
+def bat_07(subject: PreflightSubject) -> Iterator[Finding]:
+    if subject.entrypoint != _FULLY_ASYNC:
+        return
+    geometry = Geometry(subject)
+    if geometry.train_batch != geometry.mini_batch:
+        yield Finding(
+            path=_M,
+            message=f"fully_async takes one mini batch per step: train_batch_size={geometry.train_batch}, "
+            f"policy_mini_batch_size={geometry.mini_batch}",
+            repair=set_to(_M, geometry.train_batch),
+        )
+
+
+@check(
+    "BAT-08",
+    "Megatron computes forward and training with one micro batch",
+    area="batches",
+    rule="strategy megatron implies micro_forward == micro_train",
+    prevents="Other kernels give slightly other log-probabilities, and PPO clips on noise.",
+    inputs=("spec", "runtime"),
+    source="catalogue BAT-08 (#44), failure row 17 (MarinSkyRL trainer comments); Marin and the trainer",
+)
+def bat_08(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if geometry.strategy != "megatron":
+        return
+    forward, train = subject.positive(_FORWARD), geometry.micro_batch
+    if forward != train:
+        yield Finding(
+            path=_FORWARD,
+            message=f"micro_forward_batch_size_per_gpu={forward}, micro_train_batch_size_per_gpu={train}; "
+            "Megatron needs equal values",
+            repair=set_to(_FORWARD, train),
+        )
+
+
+@check(
+    "BAT-12",
+    "group-relative estimators have groups",
+    area="batches",
+    rule="estimator in {grpo, rloo, ...} implies n >= 2; group_advantage_min_size <= n",
+    prevents="A group of one has zero advantage, and nothing is learned.",
+    inputs=("spec", "runtime"),
+    source="catalogue BAT-12 (#48); nobody checks it",
+)
+def bat_12(subject: PreflightSubject) -> Iterator[Finding]:
+    samples = Geometry(subject).declared_samples
+    estimator = subject.text(_ESTIMATOR)
+    if estimator in subject.manifest().group_relative_estimators and samples < 2:
+        yield Finding(
+            path=_N,
+            message=f"{estimator} compares answers inside a group; n_samples_per_prompt={samples} gives zero advantage",
+            repair=set_to(_N, 2),
+        )
+    least = subject.positive(_GROUP_SIZE) if subject.has(_GROUP_SIZE) else 1
+    if least > samples:
+        yield Finding(
+            path=_GROUP_SIZE,
+            message=f"group_advantage_min_size={least} exceeds n_samples_per_prompt={samples}",
+            repair=set_to(_GROUP_SIZE, samples),
+        )
+
+
+@check(
+    "BAT-13",
+    "best-of-N leaves no group to compare",
+    area="batches",
+    rule="trajectory_selector best_of_n excludes step_wise_training and group-relative estimators",
+    prevents="After the selection one answer per prompt is left.",
+    inputs=("spec", "runtime"),
+    source="catalogue BAT-13 (#49); the trainer",
+)
+def bat_13(subject: PreflightSubject) -> Iterator[Finding]:
+    if not Geometry(subject).best_of_n:
+        return
+    estimator = subject.text(_ESTIMATOR)
+    if estimator in subject.manifest().group_relative_estimators:
+        yield Finding(
+            path=_SELECTOR,
+            message=f"best_of_n leaves one answer per prompt; {estimator} needs a group",
+            repair=delete(_SELECTOR),
+        )
+    if subject.flag(_STEP_WISE):
+        yield Finding(
+            path=_STEP_WISE,
+            message="best_of_n selects whole answers; step_wise_training makes one row per turn",
+            repair=set_to(_STEP_WISE, False),
+        )
+
+
+@check(
+    "BAT-18",
+    "fully_async has enough generation workers, and not too many",
+    area="batches",
+    rule="M <= num_parallel_generation_workers; useful up to M*(max_staleness_steps+1)",
+    prevents="Below: an assertion. Above: workers wait without work.",
+    inputs=("spec", "runtime"),
+    source="catalogue BAT-18 (new); the trainer checks the lower bound",
+)
+def bat_18(subject: PreflightSubject) -> Iterator[Finding]:
+    if subject.entrypoint != _FULLY_ASYNC:
+        return
+    mini, workers = Geometry(subject).mini_batch, subject.positive(_WORKERS)
+    staleness = subject.integer(_STALENESS)
+    useful = mini * (max(0, staleness) + 1)
+    if mini <= workers <= useful:
+        return
+    yield Finding(
+        path=_WORKERS,
+        message=f"{workers} generation workers for mini batch {mini}, staleness {staleness}: "
+        f"use {mini} to {useful}",
+        repair=set_to(_WORKERS, mini if workers < mini else useful),
+        severity="error" if workers < mini else "warning",
+    )
+
+
+@check(
+    "BAT-20",
+    "dynamic sampling has groups to filter",
+    area="batches",
+    rule="dynamic_sampling filter or replace implies n >= 2; in fully_async only what the runtime allows",
+    prevents="Groups of one always have equal rewards, so that filtering drops all of them.",
+    inputs=("spec", "runtime"),
+    source="catalogue BAT-20 (new); the trainer, partly",
+)
+def bat_20(subject: PreflightSubject) -> Iterator[Finding]:
+    kind = subject.get(_SAMPLING)
+    if kind not in ("filter", "replace"):
+        return
+    samples = Geometry(subject).declared_samples
+    if samples < 2:
+        yield Finding(
+            path=_N,
+            message=f"dynamic_sampling {kind} drops groups with equal reward; n_samples_per_prompt={samples} "
+            "drops everything",
+            repair=set_to(_N, 2),
+        )
+    if subject.entrypoint != _FULLY_ASYNC:
+        return
+    allowed = subject.manifest().fully_async_dynamic_sampling
+    if allowed is None:
+        raise MissingFact("fully_async_dynamic_sampling in the runtime manifest")
+    if kind not in allowed:
+        yield Finding(
+            path=_SAMPLING,
+            message=f"fully_async does not support dynamic_sampling {kind}. Supported: {listed(allowed) or 'none'}",
+            repair=set_to(_SAMPLING, *(*allowed, "null")),
+        )
+
+
+@check(
+    "BAT-21",
+    "step-wise rows divide over the ranks",
+    area="batches",
+    rule="step_wise_training with dp > 1 needs a runtime that pads or trims rows",
+    prevents="Some step yields rows that dp does not divide, and asserts in mid-run.",
+    inputs=("spec", "runtime"),
+    source="catalogue BAT-21 (new), failure row 19 (SkyRL#1501); nobody checks it",
+)
+def bat_21(subject: PreflightSubject) -> Iterator[Finding]:
+    if not subject.flag(_STEP_WISE):
+        return
+    ranks = Geometry(subject).policy_dp
+    pads = subject.manifest().pads_step_wise_rows
+    if ranks == 1 or pads:
+        return
+    if pads is None:
+        raise MissingFact("pads_step_wise_rows in the runtime manifest")
+    yield Finding(
+        path=_STEP_WISE,
+        message=f"step-wise rows are data-dependent; dp={ranks} may not divide them, and this runtime does not pad",
+        repair=set_to(_STEP_WISE, False),
+        severity="warning",
+    )
+
+
+CHECKS = (bat_07, bat_08, bat_12, bat_13, bat_18, bat_20, bat_21)

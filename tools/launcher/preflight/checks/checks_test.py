@@ -1,0 +1,76 @@
+"""Every check on its tables: what it finds, what it lets pass, and that its repair repairs."""
+
+import sys
+
+import pytest
+
+from tools.launcher.preflight.engine import run_preflight
+from tools.launcher.preflight.registry import CHECKS
+from tools.launcher.preflight.testing.cases.all_cases import FAILING, NOT_CHECKED, PASSING
+from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes
+from tools.launcher.preflight.testing.subjects import repaired
+
+_BY_ID = {check.id: check for check in CHECKS}
+
+READY_TO_TYPE = (
+    *(f"GEO-{number:02}" for number in range(1, 27) if number not in (17, 18, 19)),
+    *(f"BAT-{number:02}" for number in range(1, 22) if number not in (11, 19)),
+    "CTX-02",
+    "CTX-03",
+    "CTX-05",
+    "CTX-11",
+    "CTX-17",
+    "CTX-20",
+    "OBJ-13",
+)
+"""Checks of numbers and switches: each of their repairs can be applied by a program."""
+
+_WORDS_INSTEAD = ("write skyrl.", "use a dataset", "raise request_window_tokens", "name the group")
+
+
+def _name(case: Fails | Passes | NotChecked) -> str:
+    paths = ",".join(path.rpartition(".")[2] for path in case.changes)
+    return f"{case.check}-{case.base}-{paths}"[:70]
+
+
+@pytest.mark.parametrize("case", FAILING, ids=_name)
+def test_a_check_finds_and_its_repair_passes(case: Fails) -> None:
+    subject, check = case.subject(), _BY_ID[case.check]
+    found = run_preflight(subject, [check]).violations
+    matching = [item for item in found if case.says in item.message]
+    assert matching, [item.message for item in found]
+    assert {item.severity for item in matching} == {case.severity}
+    if case.at is not None:
+        assert case.at in [item.path for item in matching]
+
+    if case.planned is not None:
+        return  # The repair changes the experiment, not the document.
+    document = subject.document
+    for item in found:
+        after = repaired(document, item.repair)
+        if after is None:
+            assert case.check not in READY_TO_TYPE or item.repair.startswith(_WORDS_INSTEAD), item.repair
+            return
+        document = after
+    left = run_preflight(subject.model_copy(update={"document": document}), [check]).violations
+    again = left if case.check in READY_TO_TYPE else set(left) & set(found)
+    assert not again, [(item.repair, item.message) for item in (*found, *left)]
+
+
+@pytest.mark.parametrize("case", PASSING, ids=_name)
+def test_a_check_passes(case: Passes) -> None:
+    report = run_preflight(case.subject(), [_BY_ID[case.check]])
+    assert not report.violations, [item.message for item in report.violations]
+    # The examples themselves may lack a fact; a row with facts or changes must be decided.
+    assert report.passed or (not case.changes and case.planned is None), report.not_checked
+
+
+@pytest.mark.parametrize("case", NOT_CHECKED, ids=_name)
+def test_a_check_says_what_it_needs(case: NotChecked) -> None:
+    report = run_preflight(case.subject(), [_BY_ID[case.check]])
+    assert not report.passed and not report.violations
+    assert [case.needs in item.needs for item in report.not_checked] == [True], report.not_checked
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

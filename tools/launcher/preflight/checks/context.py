@@ -1,0 +1,245 @@
+"""Token budget: one window, new tokens per turn, turns. All other lengths follow from them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tools.launcher.preflight.check import check
+from tools.launcher.preflight.findings import Finding
+from tools.launcher.preflight.prompts import kept_rows
+from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject
+from tools.launcher.preflight.wording import below, delete, listed, set_to, shown
+from tools.launcher.rl.context_budget import DERIVED_PATHS, SkyRLContextBudget, derived_lengths
+from tools.launcher.rl.recipe import leaves
+
+_BUDGET = "skyrl.context_budget"
+_WINDOW = f"{_BUDGET}.request_window_tokens"
+_NEW = f"{_BUDGET}.max_new_tokens_per_turn"
+_TURNS = f"{_BUDGET}.max_turns"
+_GENERATED = f"{_BUDGET}.generated_budget_fraction"
+_CACHE = f"{_BUDGET}.overlong_cache_fraction"
+_EVAL_NEW = "skyrl.generator.eval_sampling_params.max_generate_length"
+_COUNTS = (_WINDOW, _NEW, _TURNS)
+_FIELDS = tuple(path.rpartition(".")[2] for path in (*_COUNTS, _GENERATED, _CACHE))
+
+
+@check(
+    "CTX-01",
+    "the context budget is complete",
+    area="context",
+    rule="request_window_tokens, max_new_tokens_per_turn, max_turns: integers > 0; generated_budget_fraction in "
+    "(0, 1]; overlong_cache_fraction in [0, 1]; no other field",
+    prevents="The launcher refuses the document after the coordinator started.",
+    inputs=("spec",),
+    source="catalogue CTX-01 (#74); the launcher",
+)
+def ctx_01(subject: PreflightSubject) -> Iterator[Finding]:
+    if not subject.declares(_BUDGET):
+        return  # ART-16
+    budget = subject.get(_BUDGET)
+    if not isinstance(budget, dict):
+        yield Finding(
+            path=_BUDGET,
+            message=f"context_budget is {shown(budget)}, not a mapping",
+            repair=f"write a mapping with {listed(_FIELDS)}",
+        )
+        return
+    for field in sorted(set(budget) - set(_FIELDS), key=str):
+        yield Finding(
+            path=below(_BUDGET, field),
+            message=f"context_budget has no field {shown(field)}. Its fields: {listed(_FIELDS)}",
+            repair=delete(below(_BUDGET, field)),
+        )
+    for path in _COUNTS:
+        value = subject.get(path)
+        if type(value) is not int or not 0 < value <= MAX_COUNT:
+            yield Finding(
+                path=path,
+                message=f"context_budget.{path.rpartition('.')[2]} must be a positive integer, got {shown(value)}",
+                repair=_count_repair(path, value),
+            )
+    yield from _fraction_problems(subject, _GENERATED, zero_allowed=False)
+    yield from _fraction_problems(subject, _CACHE, zero_allowed=True)
+
+
+def _count_repair(path: str, value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and 0 < value <= MAX_COUNT:
+        return set_to(path, int(value))
+    return set_to(path, 1) if path == _TURNS else f"write {path} as a number of tokens, such as 1024"
+
+
+def _fraction_problems(subject: PreflightSubject, path: str, *, zero_allowed: bool) -> Iterator[Finding]:
+    if not subject.declares(path):
+        return
+    value = subject.get(path)
+    is_number = type(value) in (int, float)
+    if not is_number or not 0 <= value <= 1 or (value == 0 and not zero_allowed):
+        yield Finding(
+            path=path,
+            message=f"context_budget.{path.rpartition('.')[2]} must be in {'[' if zero_allowed else '('}0, 1], "
+            f"got {shown(value)}",
+            repair=delete(path),
+        )
+
+
+@check(
+    "CTX-02",
+    "the window leaves room for a prompt",
+    area="context",
+    rule="W > N: request_window_tokens > max_new_tokens_per_turn",
+    prevents="There is no room for a prompt.",
+    inputs=("spec",),
+    source="catalogue CTX-02 (#75); the launcher",
+)
+def ctx_02(subject: PreflightSubject) -> Iterator[Finding]:
+    if not subject.has(_BUDGET):
+        return
+    window, new = subject.positive(_WINDOW), subject.positive(_NEW)
+    if window <= new:
+        yield Finding(
+            path=_WINDOW,
+            message=f"window {window} must exceed new tokens {new}: prompts get W-N={window - new}",
+            repair=set_to(_WINDOW, 2 * new),
+        )
+
+
+@check(
+    "CTX-03",
+    "lengths are declared once",
+    area="context",
+    rule="no path that follows from the context budget is set",
+    prevents="Two truths about length.",
+    inputs=("spec",),
+    source="catalogue CTX-03 (#76), failure row 28 (SkyRL#406); the launcher",
+)
+def ctx_03(subject: PreflightSubject) -> Iterator[Finding]:
+    if not subject.source_form:
+        return
+    recipe = subject.planned.recipe if subject.planned is not None else None
+    declared = dict(leaves(recipe.settings)) if recipe is not None else {}
+    budget = _readable_budget(subject)
+    values = derived_lengths(budget) if budget is not None else {}
+    for path in DERIVED_PATHS:
+        if path in declared or subject.declares(f"skyrl.{path}"):  # null is refused as well
+            value = declared.get(path, subject.get(f"skyrl.{path}"))
+            part = f"recipe part '{recipe.origins.get(path, '?')}' sets " if recipe is not None else ""
+            follows = f" ({values[path]})" if path in values else ""
+            yield Finding(
+                path=f"skyrl.{path}",
+                message=f"{part}{path}={shown(value)}: it follows from context_budget{follows}",
+                repair=delete(f"skyrl.{path}"),
+            )
+
+
+def _readable_budget(subject: PreflightSubject) -> SkyRLContextBudget | None:
+    counts = [subject.get(path) for path in _COUNTS]
+    if not all(type(count) is int and 0 < count <= MAX_COUNT for count in counts):
+        return None
+    shares = [subject.get(path) for path in (_GENERATED, _CACHE)]
+    if not all(share is None or (type(share) in (int, float) and 0 <= share <= 1) for share in shares):
+        return None
+    generated, cache = (None if share is None else float(share) for share in shares)
+    return SkyRLContextBudget(
+        request_window_tokens=counts[0],
+        max_new_tokens_per_turn=counts[1],
+        max_turns=counts[2],
+        generated_budget_fraction=generated,
+        overlong_cache_fraction=cache,
+    )
+
+
+@check(
+    "CTX-05",
+    "prompts fit the window",
+    area="context",
+    rule="longest templated prompt <= W-N",
+    prevents="Rows are dropped, or the engine refuses a prompt that fills the window.",
+    inputs=("spec", "dataset"),
+    source="catalogue CTX-05 (#78), failure row 55 (vllm#16445); nobody checks it",
+    implied_by=("CTX-02",),
+)
+def ctx_05(subject: PreflightSubject) -> Iterator[Finding]:
+    longest = subject.train_fact("max_prompt_tokens")
+    kept = kept_rows(subject)
+    if longest is None or longest <= kept.limit:
+        return
+    none_fits = kept.total > 0 and kept.at_most == 0
+    dropped = kept.total - kept.at_most
+    if kept.at_least == kept.at_most:
+        count = f"{dropped} of {kept.total} prompts exceed"
+    else:
+        count = f"some of {kept.total} prompts (the dataset card does not count them) exceed"
+    yield Finding(
+        path=_WINDOW,
+        message=f"{count} W-N={kept.limit} tokens (longest {longest})",
+        repair=set_to(_WINDOW, longest + subject.positive(_NEW)),
+        severity="error" if none_fits else "warning",
+    )
+
+
+@check(
+    "CTX-11",
+    "a single turn has one length of prompt",
+    area="context",
+    rule="resolved document, max_turns == 1: max_input_length == max_prompt_length",
+    prevents="The trainer refuses the document; holds by construction if CTX-03 holds.",
+    inputs=("spec",),
+    source="catalogue CTX-11 (#84); the trainer",
+)
+def ctx_11(subject: PreflightSubject) -> Iterator[Finding]:
+    if subject.source_form or subject.get("skyrl.generator.max_turns") != 1:
+        return
+    given, prompt = "skyrl.generator.max_input_length", "skyrl.trainer.max_prompt_length"
+    if subject.has(given) and subject.has(prompt) and subject.positive(given) != subject.positive(prompt):
+        yield Finding(
+            path=given,
+            message=f"max_input_length {subject.get(given)} != max_prompt_length {subject.get(prompt)}",
+            repair=set_to(given, subject.get(prompt)),
+        )
+
+
+@check(
+    "CTX-17",
+    "evaluation asks for no more tokens than the window leaves",
+    area="context",
+    rule="eval_sampling_params.max_generate_length, if set, <= N",
+    prevents="Evaluation asks for more tokens than the window leaves after the prompt.",
+    inputs=("spec",),
+    source="catalogue CTX-17 (new); nobody checks it",
+)
+def ctx_17(subject: PreflightSubject) -> Iterator[Finding]:
+    if not subject.has(_EVAL_NEW) or not subject.has(_BUDGET):
+        return
+    asked, new = subject.positive(_EVAL_NEW), subject.positive(_NEW)
+    if asked > new:
+        yield Finding(
+            path=_EVAL_NEW,
+            message=f"eval max_generate_length={asked} exceeds max_new_tokens_per_turn={new}",
+            repair=set_to(_EVAL_NEW, new),
+        )
+
+
+@check(
+    "CTX-20",
+    "a second turn has room for the first answer",
+    area="context",
+    rule="max_turns > 1 implies W-N >= N",
+    prevents="The input of the second turn is cut.",
+    inputs=("spec",),
+    source="catalogue CTX-20 (new), failure row 28 (SkyRL#406); nobody checks it",
+    implied_by=("CTX-02",),
+)
+def ctx_20(subject: PreflightSubject) -> Iterator[Finding]:
+    if not subject.has(_BUDGET):
+        return
+    window, new, turns = subject.positive(_WINDOW), subject.positive(_NEW), subject.positive(_TURNS)
+    if turns > 1 and window - new < new:
+        yield Finding(
+            path=_WINDOW,
+            message=f"{turns} turns of {new} tokens do not fit {window}: the second turn's input gets "
+            f"W-N={window - new}",
+            repair=set_to(_WINDOW, 2 * new),
+            severity="warning",
+        )
+
+
+CHECKS = (ctx_01, ctx_02, ctx_03, ctx_05, ctx_11, ctx_17, ctx_20)

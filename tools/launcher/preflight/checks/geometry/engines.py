@@ -1,0 +1,274 @@
+"""Sizes of rollout engines, and how they fit nodes."""
+
+from collections.abc import Iterator
+
+from tools.launcher.catalog.cards import MissingFact
+from tools.launcher.preflight.check import check
+from tools.launcher.preflight.findings import Finding
+from tools.launcher.preflight.geometry import Geometry, ceil_div, divisors, nearest
+from tools.launcher.preflight.subject import PreflightSubject
+from tools.launcher.preflight.wording import also, listed, set_to, shown
+
+_ENGINE = "skyrl.generator.inference_engine_"
+_TP = f"{_ENGINE}tensor_parallel_size"
+_PP = f"{_ENGINE}pipeline_parallel_size"
+_DP = f"{_ENGINE}data_parallel_size"
+_EP = f"{_ENGINE}expert_parallel_size"
+_ENGINES = "skyrl.generator.num_inference_engines"
+
+
+def _slice_repair(geometry: Geometry, size: int) -> str:
+    """Set TP and PP so that a slice has `size` GPUs, changing PP only if it must."""
+    if size % geometry.engine_pp == 0:
+        return set_to(_TP, size // geometry.engine_pp)
+    return also(set_to(_TP, size), set_to(_PP, 1))
+
+
+@check(
+    "GEO-03",
+    "colocated engine slices tile a node",
+    area="geometry",
+    rule="colocated: gpus_per_node % (TP*PP) == 0",
+    prevents="A slice straddles two nodes, and its all-reduce waits forever at engine start.",
+    inputs=("spec",),
+    source="catalogue GEO-03 (#18), failure rows 11 (MarinSkyRL debug log) and 38 (OpenRLHF#889)",
+    implied_by=("GEO-05",),
+)
+def geo_03(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if not geometry.colocate_all or not geometry.engines_local:
+        return
+    width, size = geometry.policy_gpus_per_node, geometry.engine_slice
+    if width % size:
+        yield Finding(
+            path=_TP,
+            message=f"colocated engine slice TP*PP={size} does not tile {width} GPUs per node "
+            f"({width} % {size} = {width % size}). Choose TP*PP from {listed(divisors(width))}",
+            repair=_slice_repair(geometry, nearest(divisors(width), size)),
+        )
+
+
+@check(
+    "GEO-04",
+    "a disaggregated engine fits a node",
+    area="geometry",
+    rule="disaggregated: TP*PP*DP <= gpus_per_node, unless inference_engine_mp_backend is true",
+    prevents="Ray cannot place an engine that is larger than a node.",
+    inputs=("spec", "runtime"),
+    source="catalogue GEO-04 (#19); Marin refuses every larger engine, the launcher allows the multiprocess form",
+    implied_by=("GEO-05",),
+)
+def geo_04(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if geometry.colocate_all or not geometry.engines_local:
+        return
+    width, gpus = geometry.policy_gpus_per_node, geometry.engine_gpus
+    if gpus <= width:
+        return
+    fitting = max(1, width // geometry.engine_slice)
+    if geometry.multiprocess_engines:
+        yield Finding(
+            path=_DP,
+            message=f"one engine of {gpus} GPUs crosses nodes of {width}: only the launcher's multiprocess back end "
+            "allows it, Marin's own build refuses it",
+            repair=set_to(_DP, fitting),
+            severity="warning",
+        )
+        return
+    yield Finding(
+        path=_DP,
+        message=f"one engine needs TP*PP*DP={gpus} GPUs, a node has {width}. Reduce DP to {fitting} and use more engines",
+        repair=set_to(_DP, fitting),
+    )
+
+
+@check(
+    "GEO-05",
+    "an engine slice fits a node",
+    area="geometry",
+    rule="TP*PP <= gpus_per_node",
+    prevents="No placement exists in any mode.",
+    inputs=("spec",),
+    source="catalogue GEO-05 (#20), failure row 40 (OpenRLHF#758); Marin and the launcher",
+)
+def geo_05(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if not geometry.engines_local:
+        return
+    width, size = geometry.policy_gpus_per_node, geometry.engine_slice
+    if size > width:
+        yield Finding(
+            path=_TP,
+            message=f"TP*PP={size} exceeds the {width} GPUs of a node",
+            repair=_slice_repair(geometry, width),
+        )
+
+
+@check(
+    "GEO-06",
+    "expert ranks fill their group",
+    area="geometry",
+    rule="(TP*DP) % EP == 0",
+    prevents="Expert ranks do not fill the group.",
+    inputs=("spec",),
+    source="catalogue GEO-06 (#21); Marin at build time",
+    implied_by=("GEO-07",),
+)
+def geo_06(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if geometry.expert_group % geometry.engine_ep:
+        yield Finding(
+            path=_EP,
+            message=f"EP={geometry.engine_ep} does not divide TP*DP={geometry.expert_group}. "
+            f"Divisors: {listed(divisors(geometry.expert_group))}",
+            repair=set_to(_EP, nearest(divisors(geometry.expert_group), geometry.engine_ep)),
+        )
+
+
+@check(
+    "GEO-07",
+    "vLLM spreads experts over the whole engine or not at all",
+    area="geometry",
+    rule="EP == 1 or EP == TP*DP (vLLM)",
+    prevents="Marin and the launcher accept EP=4 of 8; the trainer stops after the GPUs were allocated.",
+    inputs=("spec",),
+    source="catalogue GEO-07 (#22); the trainer, after allocation",
+)
+def geo_07(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if subject.get("skyrl.generator.backend") == "sglang":
+        return
+    if geometry.engine_ep not in (1, geometry.expert_group):
+        yield Finding(
+            path=_EP,
+            message=f"EP={geometry.engine_ep} with TP*DP={geometry.expert_group}: vLLM spans exactly TP*DP ranks",
+            repair=set_to(_EP, *dict.fromkeys((geometry.expert_group, 1))),
+        )
+
+
+@check(
+    "GEO-08",
+    "colocated engines use exactly the policy's GPUs",
+    area="geometry",
+    rule="colocated: policy GPUs == E*TP*PP*DP",
+    prevents="A placement bundle index out of range, or idle GPUs.",
+    inputs=("spec",),
+    source="catalogue GEO-08 (#23), failure row 37 (OpenRLHF#728); Marin at build time",
+)
+def geo_08(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if not geometry.colocate_all or not geometry.engines_local:
+        return
+    world, rollout, each = geometry.policy_world, geometry.rollout_gpus, geometry.engine_gpus
+    if world == rollout:
+        return
+    if world % each == 0:
+        repair = set_to(_ENGINES, world // each)
+    else:
+        size = nearest(divisors(world), each)
+        repair = also(set_to(_ENGINES, world // size), set_to(_TP, size), set_to(_PP, 1), set_to(_DP, 1))
+    yield Finding(
+        path=_ENGINES,
+        message=f"colocated: policy has {world} GPUs, engines use E*TP*PP*DP={geometry.engines}*{each}={rollout}",
+        repair=repair,
+    )
+
+
+@check(
+    "GEO-20",
+    "node-local inference has its layout",
+    area="geometry",
+    rule="node-local: vLLM, async engine, not colocated, TP=PP=1, EP==DP<=gpus_per_node",
+    prevents="The layout is refused, by launcher or trainer, depending on the commit.",
+    inputs=("spec", "runtime"),
+    source="catalogue GEO-20 (#35)",
+)
+def geo_20(subject: PreflightSubject) -> Iterator[Finding]:
+    manifest = subject.manifest()
+    if "node_local_inference" not in manifest.model_fields_set:
+        raise MissingFact("node_local_inference in the runtime manifest: the setting that switches it on")
+    if (
+        manifest.node_local_inference is None
+        or subject.get(f"skyrl.{manifest.node_local_inference}") is not True
+    ):
+        return
+    geometry = Geometry(subject)
+    width = geometry.policy_gpus_per_node
+    wrong = [
+        f"{name}={value if isinstance(value, str) else shown(value)}"
+        for name, value, right in (
+            (
+                "backend",
+                subject.text("skyrl.generator.backend"),
+                subject.text("skyrl.generator.backend") == "vllm",
+            ),
+            ("async_engine", *([subject.flag("skyrl.generator.async_engine")] * 2)),
+            ("colocate_all", geometry.colocate_all, not geometry.colocate_all),
+            ("TP", geometry.engine_tp, geometry.engine_tp == 1),
+            ("PP", geometry.engine_pp, geometry.engine_pp == 1),
+            ("EP", geometry.engine_ep, geometry.engine_ep == geometry.engine_dp),
+            ("DP", geometry.engine_dp, geometry.engine_dp <= width),
+        )
+        if not right
+    ]
+    if wrong:
+        yield Finding(
+            path=f"skyrl.{manifest.node_local_inference}",
+            message="node_local inference needs vllm, async_engine, no colocation, TP=PP=1 and "
+            f"EP==DP<={width}; got {listed(wrong)}",
+            repair=set_to(f"skyrl.{manifest.node_local_inference}", False),
+        )
+
+
+@check(
+    "GEO-22",
+    "disaggregated engines leave no GPU of a node idle",
+    area="geometry",
+    rule="disaggregated: floor(g/(TP*PP*DP))*(TP*PP*DP) == g",
+    prevents="TP=3 leaves 2 of 8 GPUs idle on every rollout node.",
+    inputs=("spec", "runtime"),
+    source="catalogue GEO-22 (new); nobody checks it",
+    implied_by=("GEO-04", "GEO-05"),
+)
+def geo_22(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if geometry.colocate_all or not geometry.engines_local:
+        return
+    width = geometry.policy_gpus_per_node
+    size = geometry.engine_slice if geometry.multiprocess_engines else geometry.engine_gpus
+    if size <= width and width % size:
+        yield Finding(
+            path=_TP,
+            message=f"engines of {size} GPUs leave {width % size} of {width} GPUs idle per rollout node. "
+            f"Sizes that fill a node: {listed(divisors(width))}",
+            repair=also(set_to(_TP, nearest(divisors(width), size)), set_to(_PP, 1), set_to(_DP, 1)),
+            severity="warning",
+        )
+
+
+@check(
+    "GEO-24",
+    "the last rollout node is full",
+    area="geometry",
+    rule="disaggregated: E is a multiple of the engines per node",
+    prevents="5 engines at 2 per node waste half a node.",
+    inputs=("spec", "runtime"),
+    source="catalogue GEO-24 (new), contract typed-spec.md §4 examples H and J; nobody checks it",
+    implied_by=("GEO-04", "GEO-05"),
+)
+def geo_24(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if geometry.colocate_all or not geometry.engines_local or geometry.multiprocess_engines:
+        return
+    fit, engines = geometry.engines_per_node, geometry.engines
+    if engines % fit:
+        full = ceil_div(engines, fit) * fit
+        yield Finding(
+            path=_ENGINES,
+            message=f"{engines} engines at {fit} per node leave room for {full - engines} more on the last rollout node",
+            repair=set_to(_ENGINES, full, *([full - fit] if full > fit else [])),
+            severity="warning",
+        )
+
+
+CHECKS = (geo_03, geo_04, geo_05, geo_06, geo_07, geo_08, geo_20, geo_22, geo_24)

@@ -1,0 +1,246 @@
+"""The role plan's values and their agreement with the allocation and with each other."""
+
+from collections.abc import Iterator
+
+from tools.launcher.preflight.check import check
+from tools.launcher.preflight.findings import Finding
+from tools.launcher.preflight.geometry import Geometry
+from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject, readable_count
+from tools.launcher.preflight.teachers import is_count, placement, teachers
+from tools.launcher.preflight.wording import also, set_to, shown
+from tools.launcher.rl.recipe import leaves
+from tools.launcher.rl.topology import ROLE_PLAN_PATHS
+
+_PLACEMENT = "skyrl.trainer.placement"
+_NODES = "iris.allocation.num_nodes"
+_WIDTH = "iris.allocation.gpus_per_node"
+_FLAGS = (f"{_PLACEMENT}.colocate_all", f"{_PLACEMENT}.colocate_policy_ref")
+_ALLOCATION = (_NODES, _WIDTH)
+_COUNTS = tuple(f"skyrl.{path}" for _, path in ROLE_PLAN_PATHS if f"skyrl.{path}" not in _FLAGS)
+_SECTIONS = ("trainer", "trainer.placement", "generator")
+"""Inner nodes of the role-plan paths."""
+
+
+@check(
+    "GEO-01",
+    "role-plan values are positive integers",
+    area="geometry",
+    rule=f"every count of role plan and allocation is an integer in 1..{MAX_COUNT} and no boolean, text or float "
+    "(a warning where the launcher converts it); the two colocation switches are booleans",
+    prevents="Division by zero, empty groups, and arithmetic on true or on text.",
+    inputs=("spec",),
+    source="catalogue GEO-01 (#16); Marin at build time",
+)
+def geo_01(subject: PreflightSubject) -> Iterator[Finding]:
+    for path in (*_ALLOCATION, *_COUNTS):
+        value = subject.get(path)
+        if value is None or (type(value) is int and 0 < value <= MAX_COUNT):
+            continue
+        limit = f" of at most {MAX_COUNT}" if type(value) is int and value > 0 else ""
+        meant = readable_count(value)
+        converted = path in _ALLOCATION and meant is not None
+        reading = f"; the launcher reads it as {meant}" if converted else ""
+        yield Finding(
+            path=path,
+            message=f"{'allocation' if path in _ALLOCATION else 'role plan'}: {path.rpartition('.')[2]} must be "
+            f"a positive integer{limit}, got {shown(value)}{reading}",
+            repair=set_to(path, 1 if meant is None else meant),
+            severity="warning" if converted else "error",
+        )
+    for path in _FLAGS:
+        if subject.has(path) and type(subject.get(path)) is not bool:
+            yield Finding(
+                path=path,
+                message=f"role plan: {path.rpartition('.')[2]} must be true or false, got {shown(subject.get(path))}",
+                repair=set_to(path, True, False),
+            )
+
+
+@check(
+    "GEO-02",
+    "the policy uses whole nodes of the allocation",
+    area="geometry",
+    rule="policy_num_nodes <= num_nodes; policy_num_gpus_per_node == gpus_per_node",
+    prevents="Fractions of a node cannot be reserved, and other roles land on the rest.",
+    inputs=("spec", "cluster"),
+    source="catalogue GEO-02 (#17); Marin at build time",
+)
+def geo_02(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    policy, node = geometry.policy_gpus_per_node, geometry.gpus_per_node
+    card = subject.cluster.gpus_per_node if subject.cluster is not None else None
+    # If the policy has the cluster's width, the allocation is what is wrong (GEO-11).
+    if policy < node and policy != card and not geometry.export_mode:
+        yield Finding(
+            path=f"{_PLACEMENT}.policy_num_gpus_per_node",
+            message=f"policy uses {policy} of {node} GPUs per node; roles take whole nodes only",
+            repair=set_to(f"{_PLACEMENT}.policy_num_gpus_per_node", node),
+        )
+    if geometry.policy_nodes > geometry.num_nodes:
+        yield Finding(
+            path=f"{_PLACEMENT}.policy_num_nodes",
+            message=f"policy_num_nodes={geometry.policy_nodes} exceeds the {geometry.num_nodes} nodes of the allocation",
+            repair=set_to(_NODES, geometry.policy_nodes),
+        )
+
+
+@check(
+    "GEO-11",
+    "allocation and policy agree on the node width",
+    area="geometry",
+    rule="allocation.gpus_per_node == policy_num_gpus_per_node (export mode: >=)",
+    prevents="Ranks look for GPUs 4 to 7 on a node of 4 GPUs, and engines take a wrong address.",
+    inputs=("spec", "cluster"),
+    source="catalogue GEO-11 (#26), failure row 43 (slime#2012); the launcher",
+)
+def geo_11(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    policy, node = geometry.policy_gpus_per_node, geometry.gpus_per_node
+    if policy == node or (geometry.export_mode and policy < node):
+        return
+    card = subject.cluster.gpus_per_node if subject.cluster is not None else None
+    width = card if card is not None else max(policy, node)
+    fixes = [
+        set_to(path, width)
+        for path, value in ((_WIDTH, node), (f"{_PLACEMENT}.policy_num_gpus_per_node", policy))
+        if value != width
+    ]
+    both = f"must equal the node's {card}" if card is not None else "must be equal"
+    yield Finding(
+        path=_WIDTH,
+        message=f"allocation.gpus_per_node={node}, policy uses {policy}; both {both}",
+        repair=also(*fixes),
+    )
+
+
+@check(
+    "GEO-12",
+    "all roles use nodes of one width",
+    area="geometry",
+    rule="ref_num_gpus_per_node == policy_num_gpus_per_node == gpus_per_node of every local teacher",
+    prevents="Mixed widths break the mapping from rank to node.",
+    inputs=("spec",),
+    source="catalogue GEO-12 (#27); the launcher",
+)
+def geo_12(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if geometry.reference_gpus_per_node != geometry.policy_gpus_per_node:
+        yield Finding(
+            path=f"{_PLACEMENT}.ref_num_gpus_per_node",
+            message=f"roles use node widths {geometry.policy_gpus_per_node} (policy) and "
+            f"{geometry.reference_gpus_per_node} (reference); one width is needed",
+            repair=set_to(f"{_PLACEMENT}.ref_num_gpus_per_node", geometry.policy_gpus_per_node),
+        )
+    for path, settings in teachers(subject):
+        resources = settings.get("resources")
+        width = resources.get("gpus_per_node") if isinstance(resources, dict) else None
+        if (
+            placement(settings) in ("pinned", "rotating")
+            and is_count(width)
+            and width != geometry.policy_gpus_per_node
+        ):
+            yield Finding(
+                path=f"{path}.resources.gpus_per_node",
+                message=f"roles use node widths {geometry.policy_gpus_per_node} (policy) and {width} (teacher); "
+                "one width is needed",
+                repair=set_to(f"{path}.resources.gpus_per_node", geometry.policy_gpus_per_node),
+            )
+
+
+@check(
+    "GEO-13",
+    "a colocated reference lies where the policy lies",
+    area="geometry",
+    rule="colocate_all implies colocate_policy_ref; a colocated reference has the policy's node count",
+    prevents="The trainer places the reference on other GPUs than the plan counted.",
+    inputs=("spec",),
+    source="catalogue GEO-13 (#28); Marin and the trainer",
+)
+def geo_13(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if geometry.colocate_all and not geometry.colocate_policy_ref:
+        yield Finding(
+            path=f"{_PLACEMENT}.colocate_policy_ref",
+            message="colocate_all needs colocate_policy_ref: true, got false",
+            repair=set_to(f"{_PLACEMENT}.colocate_policy_ref", True),
+        )
+    placed = subject.has(f"{_PLACEMENT}.ref_num_nodes") or geometry.reference_active
+    shares = geometry.colocate_all or geometry.colocate_policy_ref
+    if placed and shares and geometry.reference_nodes != geometry.policy_nodes:
+        yield Finding(
+            path=f"{_PLACEMENT}.ref_num_nodes",
+            message=f"a colocated reference lies on the policy's {geometry.policy_nodes} nodes, "
+            f"ref_num_nodes={geometry.reference_nodes}",
+            repair=set_to(f"{_PLACEMENT}.ref_num_nodes", geometry.policy_nodes),
+        )
+
+
+@check(
+    "GEO-18",
+    "the recipe leaves the role plan alone",
+    area="geometry",
+    rule="no recipe path is one that the role plan renders, not even with an equal value",
+    prevents="Two truths: 16.0 is not 16, true is not 1, and an equal value stops being equal at the next edit.",
+    inputs=("spec",),
+    source="catalogue GEO-18 (#33), stricter: Marin lets an equal value pass",
+)
+def geo_18(subject: PreflightSubject) -> Iterator[Finding]:
+    recipe = subject.origin().recipe
+    declared = dict(leaves(recipe.settings))
+    for field, path in ROLE_PLAN_PATHS:
+        if path not in declared:
+            continue
+        value, planned = declared[path], subject.get(f"skyrl.{path}")
+        same = type(value) is type(planned) and value == planned
+        relation = "repeats" if same else "disagrees with"
+        yield Finding(
+            path=f"skyrl.{path}",
+            message=f"recipe part '{recipe.origins.get(path, '?')}' sets {path}={shown(value)} ({type(value).__name__}), "
+            f"which {relation} {field}={shown(planned)} of the role plan",
+            repair=f"delete {path} from the recipe",
+        )
+
+
+@check(
+    "GEO-19",
+    "sections of role-plan values are mappings",
+    area="geometry",
+    rule=f"{', '.join(_SECTIONS)} are mappings where they are set",
+    prevents="Merging the role plan overwrites the section, or fails.",
+    inputs=("spec",),
+    source="catalogue GEO-19 (#34); Marin at build time",
+)
+def geo_19(subject: PreflightSubject) -> Iterator[Finding]:
+    for path in ("skyrl", *(f"skyrl.{section}" for section in _SECTIONS)):
+        value = subject.get(path)
+        # A null section stops the launcher; a null document is ART-16.
+        missing = not subject.declares(path) or (value is None and path == "skyrl")
+        if not missing and not isinstance(value, dict):
+            yield Finding(
+                path=path,
+                message=f"{path} must be a mapping, got {shown(value)} ({type(value).__name__})",
+                repair=f"write the settings of {path} as a mapping, or delete {path}",
+            )
+
+
+@check(
+    "GEO-23",
+    "no nodes are planned for a reference that does not exist",
+    area="geometry",
+    rule="without a KL term, colocate_policy_ref is true",
+    prevents="Marin counts the reference's GPUs, the launcher does not: one demands nodes that the other calls idle.",
+    inputs=("spec",),
+    source="catalogue GEO-23 (new), contract typed-spec.md §4 example E3",
+    implied_by=("GEO-13",),
+)
+def geo_23(subject: PreflightSubject) -> Iterator[Finding]:
+    geometry = Geometry(subject)
+    if not geometry.colocate_policy_ref and not geometry.reference_active:
+        yield Finding(
+            path=f"{_PLACEMENT}.colocate_policy_ref",
+            message="no KL term is active, so the reference does not exist, but colocate_policy_ref is false",
+            repair=set_to(f"{_PLACEMENT}.colocate_policy_ref", True),
+        )
+
+
+CHECKS = (geo_01, geo_02, geo_11, geo_12, geo_13, geo_18, geo_19, geo_23)

@@ -1,0 +1,51 @@
+"""Running every check on a subject."""
+
+from collections.abc import Sequence
+
+from tools.launcher.catalog.cards import MissingFact
+from tools.launcher.preflight.check import Check
+from tools.launcher.preflight.findings import Finding, NotChecked, PreflightReport, Violation
+from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
+
+
+def run_preflight(subject: PreflightSubject, checks: Sequence[Check]) -> PreflightReport:
+    """Run all checks that can run and return everything they found.
+
+    No finding stops another check. Findings of a check whose cause another one names
+    (`Check.implied_by`) are left out. The order is by id, then path, whatever the order of
+    `checks`.
+    """
+    found: dict[str, list[Finding]] = {}
+    not_checked: list[NotChecked] = []
+    for check in checks:
+        findings: list[Finding] = []
+        try:
+            for finding in check.run(subject):
+                findings.append(finding)
+        except MissingFact as missing:
+            not_checked.append(NotChecked(id=check.id, title=check.title, needs=str(missing)))
+        except UnreadableValue as unreadable:
+            not_checked.append(
+                NotChecked(id=check.id, title=check.title, needs=f"a usable value: {unreadable}")
+            )
+        found[check.id] = findings
+
+    failed = {
+        check_id
+        for check_id, findings in found.items()
+        if any(finding.severity == "error" for finding in findings)
+    }
+    implied = {check.id for check in checks if failed.intersection(check.implied_by)}
+    unknown = {missing.id for missing in not_checked}
+    violations = [
+        Violation(id=check_id, **finding.model_dump())
+        for check_id, findings in found.items()
+        if check_id not in implied
+        for finding in findings
+    ]
+    passed = (check_id for check_id, findings in found.items() if not findings and check_id not in unknown)
+    return PreflightReport(
+        violations=tuple(sorted(violations, key=lambda v: (v.id, v.path, v.message))),
+        not_checked=tuple(sorted(not_checked, key=lambda n: n.id)),
+        passed=tuple(sorted(passed)),
+    )

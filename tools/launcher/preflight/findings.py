@@ -1,0 +1,62 @@
+"""What preflight says."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Severity = Literal["error", "warning"]
+
+_FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class Finding(BaseModel):
+    """One breach of one check's rule, as the check yields it."""
+
+    model_config = _FROZEN
+
+    path: str
+    """Field path in the launch document, such as `skyrl.trainer.train_batch_size`, or an artifact's address."""
+    message: str
+    """The value, the rule and the numbers, in one sentence or two."""
+    repair: str
+    """The smallest change which satisfies the rule, ready to type."""
+    severity: Severity = "error"
+
+
+class Violation(Finding):
+    """A finding together with the id of its check."""
+
+    id: str
+    severity: Severity
+
+
+class NotChecked(BaseModel):
+    """A check which could not run."""
+
+    model_config = _FROZEN
+
+    id: str
+    title: str
+    needs: str
+    """The missing fact, to be read after "not checked: needs "."""
+
+
+class PreflightReport(BaseModel):
+    """The outcome of all checks, in a fixed order (by id, then path)."""
+
+    model_config = _FROZEN
+
+    violations: tuple[Violation, ...]
+    not_checked: tuple[NotChecked, ...]
+    passed: tuple[str, ...]
+    """Ids of the checks that ran and found nothing."""
+
+    @property
+    def errors(self) -> tuple[Violation, ...]:
+        """The violations that stop a build."""
+        return tuple(violation for violation in self.violations if violation.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Violation, ...]:
+        """The violations that let a build pass."""
+        return tuple(violation for violation in self.violations if violation.severity == "warning")

@@ -1,0 +1,67 @@
+"""The registry is complete, and every check has a case that fails and one that passes."""
+
+import sys
+from collections import Counter
+
+import pytest
+
+from tools.launcher.preflight.registry import CHECKS
+from tools.launcher.preflight.testing.cases.all_cases import FAILING, NOT_CHECKED, PASSING
+
+_AREA_OF_PREFIX = {
+    "ART": "artifacts",
+    "GEO": "geometry",
+    "BAT": "batches",
+    "BKD": "backend",
+    "CTX": "context",
+    "OBJ": "objective",
+    "EXE": "execution",
+}
+_IDS = [check.id for check in CHECKS]
+
+# Until the version ledger exists these can only say that they need it.
+_NEED_LEDGER_TO_FAIL = {"ART-06", "ART-13", "ART-17"}
+_NEED_LEDGER_TO_PASS = {"ART-13"}
+
+
+def test_ids_are_unique() -> None:
+    assert [check_id for check_id, count in Counter(_IDS).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=_IDS)
+def test_a_check_is_documented(check) -> None:
+    prefix, _, number = check.id.partition("-")
+    assert _AREA_OF_PREFIX[prefix] == check.area
+    assert number.isdecimal() and len(number) == 2
+    assert check.inputs and len(set(check.inputs)) == len(check.inputs)
+    for text in (check.title, check.rule, check.prevents, check.source):
+        assert text.strip() == text and text
+    assert check.prevents.endswith(".")
+    assert set(check.implied_by) <= set(_IDS) - {check.id}
+
+
+def test_the_areas_of_the_first_launch_are_complete() -> None:
+    for prefix, count in (("ART", 21), ("GEO", 26), ("BAT", 21)):
+        expected = {f"{prefix}-{number:02}" for number in range(1, count + 1)}
+        assert {check_id for check_id in _IDS if check_id.startswith(prefix)} == expected
+    assert {"CTX-01", "CTX-02", "CTX-03"} <= set(_IDS)
+
+
+def test_every_check_has_a_failing_and_a_passing_case() -> None:
+    assert set(_IDS) - {case.check for case in FAILING} == _NEED_LEDGER_TO_FAIL
+    assert set(_IDS) - {case.check for case in PASSING} == _NEED_LEDGER_TO_PASS
+    assert {case.check for case in NOT_CHECKED} >= _NEED_LEDGER_TO_FAIL
+
+
+def test_every_card_that_a_check_reads_can_be_missing() -> None:
+    """A check that reads a card or the ledger says so in `inputs`."""
+    words = {"model card": "model", "dataset card": "dataset", "cluster card": "cluster", "ledger": "ledger"}
+    by_id = {check.id: check for check in CHECKS}
+    for case in NOT_CHECKED:
+        for word, name in words.items():
+            if word in case.needs:
+                assert name in by_id[case.check].inputs, (case.check, name)
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

@@ -1,0 +1,101 @@
+import sys
+
+import pytest
+
+from tools.launcher.preflight.findings import NotChecked, PreflightReport, Violation
+from tools.launcher.preflight.render_text import report_json, report_text
+from tools.launcher.preflight.wording import also, below, delete, listed, set_to, shown
+
+_ERROR = Violation(
+    id="BAT-01", path="skyrl.a", message="a=3 is odd", repair="set skyrl.a=4 or 2", severity="error"
+)
+_WARNING = Violation(
+    id="ART-20", path="inputs", message="twice\nthe same", repair="use another", severity="warning"
+)
+_MISSING = NotChecked(id="BAT-09", title="the dataset fills a batch", needs="a dataset card with rows")
+_REPORT = PreflightReport(violations=(_WARNING, _ERROR), not_checked=(_MISSING,), passed=("GEO-01",))
+
+
+def test_text_has_errors_first_and_one_line_each():
+    assert report_text(_REPORT, subject="//x:y") == (
+        "error: BAT-01 at skyrl.a\n"
+        "    a=3 is odd\n"
+        "    repair: set skyrl.a=4 or 2\n"
+        "warning: ART-20 at inputs\n"
+        "    twice the same\n"
+        "    repair: use another\n"
+        "not checked: BAT-09 (the dataset fills a batch): needs a dataset card with rows\n"
+        "preflight of //x:y: 1 error, 1 warning, 1 check passed, 1 not checked\n"
+    )
+
+
+def test_a_clean_report_is_one_line():
+    clean = PreflightReport(violations=(), not_checked=(), passed=("GEO-01", "GEO-02"))
+    assert report_text(clean, subject="d.yaml") == (
+        "preflight of d.yaml: 0 errors, 0 warnings, 2 checks passed, 0 not checked\n"
+    )
+    assert report_json(clean) == {
+        "verdict": "accept",
+        "violations": [],
+        "not_checked": [],
+        "passed": ["GEO-01", "GEO-02"],
+    }
+
+
+def test_json_keeps_the_order_of_the_report():
+    content = report_json(_REPORT)
+    assert content["verdict"] == "reject"
+    assert [item["id"] for item in content["violations"]] == ["ART-20", "BAT-01"]
+    assert content["violations"][1] == {
+        "id": "BAT-01",
+        "severity": "error",
+        "path": "skyrl.a",
+        "message": "a=3 is odd",
+        "repair": "set skyrl.a=4 or 2",
+    }
+    assert content["not_checked"] == [
+        {"id": "BAT-09", "title": "the dataset fills a batch", "needs": "a dataset card with rows"}
+    ]
+
+
+def test_only_errors_reject():
+    assert (
+        report_json(PreflightReport(violations=(_WARNING,), not_checked=(), passed=()))["verdict"] == "accept"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (None, "null"),
+        (1.0, "1.0"),
+        ("a\nb", r"'a\nb'"),
+        ([1], "a list"),
+        ({}, "a mapping"),
+        ("x" * 99, "'" + "x" * 79 + "…"),
+    ],
+)
+def test_values_are_shown_on_one_short_line(value, text):
+    assert shown(value) == text
+
+
+def test_an_integer_too_long_for_text_is_shown():
+    assert shown(16**5000) == "an integer of 20001 bits"
+
+
+def test_repairs_are_ready_to_type():
+    assert set_to("a.b", 4, 2) == "set a.b=4 or 2"
+    assert set_to("a", True, False) == "set a=true or false"
+    assert also(set_to("a", 1), set_to("b", 2)) == "set a=1 and set b=2"
+    assert delete("a") == "delete a"
+
+
+def test_long_lists_and_odd_keys_are_tamed():
+    assert listed(range(3)) == "0, 1, 2"
+    assert listed(range(14)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 more"
+    assert below("a", "b") == "a.b" and below("a", "b\nc") == r"a.'b\nc'"
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))
