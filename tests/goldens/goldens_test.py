@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from tools.launcher.documents.strict_yaml import load_yaml_mapping
 EXPERIMENTS = sorted(path.parent for path in Path("experiments").glob("*/experiment.py"))
 
 
-def load(path: Path) -> dict:
+def load(path: Path) -> dict[str, Any]:
     return load_yaml_mapping(path.read_bytes(), source=str(path))
 
 

@@ -10,6 +10,7 @@ PACKAGES = [
     "tests/catalog",
     "tests/contract",
     "tests/determinism",
+    "tests/docs",
     "tests/e2e",
     "tests/goldens",
     "tests/lint",

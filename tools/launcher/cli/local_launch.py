@@ -122,6 +122,9 @@ def _facts(files: ExperimentFiles, stage: str, ordinal: int, here: LocalEnvironm
         store_url=here.store_url,
         object_root_url=here.object_root_url,
         coordinator_timeout_hours=files.graph["coordinator_timeout_hours"],
+        rehearsal_variables={
+            name: value for name, value in os.environ.items() if name.startswith("SLIPWAY_REHEARSAL_")
+        },
     )
 
 

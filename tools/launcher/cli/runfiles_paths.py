@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from python.runfiles import runfiles
-
 
 class WrongFile(Exception):
     """A file named on the command line cannot be used. The message says which and why."""
@@ -17,6 +15,9 @@ def located(path: str) -> Path:
     """
     if Path(path).exists():
         return Path(path)
+    # Only a program that Bazel started has it; every other names plain paths.
+    from python.runfiles import runfiles
+
     manifest = runfiles.Create()
     found = manifest.Rlocation(path) if manifest is not None else None
     if found is None or not Path(found).exists():

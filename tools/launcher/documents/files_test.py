@@ -39,7 +39,7 @@ def test_a_failing_write_leaves_the_old_content(tmp_path):
     path = tmp_path / "file"
     write_atomically(path, b"old")
     with pytest.raises(TypeError):
-        write_atomically(path, None)  # type: ignore[arg-type]
+        write_atomically(path, None)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

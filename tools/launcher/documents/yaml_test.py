@@ -12,7 +12,7 @@ from tools.launcher.documents import strict_yaml
 from tools.launcher.documents.strict_yaml import DocumentError, load_yaml, load_yaml_mapping
 from tools.launcher.documents.yaml_writer import dump_yaml
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)))
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner), max_leaves=20)
 

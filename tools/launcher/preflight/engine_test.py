@@ -22,7 +22,9 @@ from tools.launcher.preflight.testing.subjects import (
     document,
     model_card,
     pinned_runtime,
+    repaired,
 )
+from tools.launcher.rl.topology import ROLE_PLAN_PATHS
 
 RUNTIME = pinned_runtime()
 EXAMPLES = {name: document(name) for name in ("smoke", "moe")}
@@ -158,6 +160,65 @@ _PLACEMENT = "skyrl.trainer.placement."
 )
 def test_findings_name_the_cause(base, changes, expected):
     assert ids(changed(EXAMPLES[base], changes)) == expected
+
+
+_NODES, _WIDTH = "iris.allocation.num_nodes", "iris.allocation.gpus_per_node"
+_ENGINES = "skyrl.generator.num_inference_engines"
+_TP = "skyrl.generator.inference_engine_tensor_parallel_size"
+_T, _M = "skyrl.trainer.train_batch_size", "skyrl.trainer.policy_mini_batch_size"
+_FORWARD = "skyrl.trainer.micro_forward_batch_size_per_gpu"
+_MICRO = "skyrl.trainer.micro_train_batch_size_per_gpu"
+
+
+def _nodes(count: int, width: int = 8) -> dict[str, int]:
+    return {
+        _NODES: count,
+        _WIDTH: width,
+        _PLACEMENT + "policy_num_nodes": count,
+        _PLACEMENT + "ref_num_nodes": count,
+        _PLACEMENT + "policy_num_gpus_per_node": width,
+        _PLACEMENT + "ref_num_gpus_per_node": width,
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "changes", "named"),
+    [
+        (7, {"inputs.model.tokenizer_revision": "main"}, "ART-08"),
+        (11, _nodes(3) | {_ENGINES: 4, _TP: 6}, "GEO-03"),
+        (17, {"skyrl.trainer.strategy": "megatron", _FORWARD: 4, _MICRO: 2}, "BAT-08"),
+        (28, {"skyrl.generator.sampling_params.max_generate_length": 3072}, "CTX-03"),
+        (29, _nodes(4) | {_T: 32, _M: 4, _ENGINES: 32}, "BAT-03"),
+        (32, _nodes(1, 4) | {_T: 2, _M: 2, "skyrl.generator.n_samples_per_prompt": 2, _ENGINES: 4}, "BAT-06"),
+        (37, _nodes(1, 4) | {_ENGINES: 3, _TP: 2}, "GEO-08"),
+        (38, _nodes(2, 9) | {_ENGINES: 9, _TP: 2}, "GEO-03"),
+        (40, {_PLACEMENT + "colocate_all": False, _NODES: 3, _ENGINES: 1, _TP: 16}, "GEO-05"),
+        (43, {_WIDTH: 4}, "GEO-11"),
+        (44, {"skyrl.trainer.critic.model.path": "team/value-model"}, "GEO-15"),
+        (49, _nodes(4) | {_T: 32, _M: 32, _MICRO: 4, "skyrl.generator.n_samples_per_prompt": 2}, "BAT-04"),
+    ],
+)
+def test_a_reported_failure_is_named(row, changes, named):
+    """Rows of the contract's failures.md; other findings may stand beside the named one."""
+    assert named in ids(changed(EXAMPLES["smoke"], changes)), row
+
+
+_COUNTS = [f"skyrl.{path}" for _, path in ROLE_PLAN_PATHS if "colocate" not in path]
+
+
+@pytest.mark.parametrize("base", sorted(EXAMPLES))
+@pytest.mark.parametrize("path", [_NODES, _WIDTH, *_COUNTS], ids=lambda path: path.rpartition(".")[2])
+def test_following_the_repairs_ends_in_a_plan_without_errors(base, path):
+    """One wrong number, whichever it is, is put right in at most four rounds of typing repairs."""
+    for value in (0, -3, "16", 1.5, True, 1, 2, 3, 5, 6, 7, 9, 12, 24, 40, 64):
+        content, rounds = changed(EXAMPLES[base], {path: value}), 0
+        while errors := preflight(content).errors:
+            rounds += 1
+            assert rounds <= 4, (value, [(item.id, item.repair) for item in errors])
+            for item in errors:
+                after = repaired(content, item.repair)
+                assert after is not None, item.repair
+                content = after
 
 
 def test_an_empty_document_is_judged():
@@ -342,6 +403,13 @@ def test_any_value_at_any_place_is_judged(base, value):
         assert len(report_text(report, subject="it").splitlines()) == (
             3 * len(report.violations) + len(report.not_checked) + 1
         )
+
+
+@pytest.mark.parametrize("base", sorted(EXAMPLES))
+def test_huge_numbers_everywhere_are_judged_at_once(base):
+    for value in (10**9, 999_999_937):
+        content = changed(EXAMPLES[base], dict.fromkeys(_COUNTS, value))
+        assert len(_COUNTS) == 13 and ids(content)
 
 
 @_MANY

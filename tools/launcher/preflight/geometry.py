@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
+from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject, UnreadableValue
 from tools.launcher.preflight.teachers import teacher_nodes
 
 _PLACEMENT = "skyrl.trainer.placement."
@@ -286,7 +286,9 @@ def ceil_div(number: int, by: int) -> int:
 
 
 def divisors(number: int) -> list[int]:
-    """Return the divisors of a positive number in rising order."""
+    """Return the divisors of a positive number in rising order; beyond MAX_COUNT only 1 and itself."""
+    if number > MAX_COUNT:
+        return [1, number]
     low = [candidate for candidate in range(1, math.isqrt(number) + 1) if number % candidate == 0]
     return low + [number // candidate for candidate in reversed(low) if candidate * candidate != number]
 

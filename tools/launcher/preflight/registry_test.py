@@ -5,8 +5,11 @@ from collections import Counter
 
 import pytest
 
+from tools.launcher.preflight.engine import run_preflight
 from tools.launcher.preflight.registry import CHECKS
+from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.testing.cases.all_cases import FAILING, NOT_CHECKED, PASSING
+from tools.launcher.preflight.testing.subjects import document
 
 _AREA_OF_PREFIX = {
     "ART": "artifacts",
@@ -61,6 +64,14 @@ def test_every_card_that_a_check_reads_can_be_missing() -> None:
         for word, name in words.items():
             if word in case.needs:
                 assert name in by_id[case.check].inputs, (case.check, name)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=_IDS)
+def test_a_check_that_reads_the_manifest_says_so(check) -> None:
+    for base in ("smoke", "moe"):
+        report = run_preflight(PreflightSubject(document=document(base)), [check])
+        if any("a runtime manifest" in item.needs for item in report.not_checked):
+            assert "runtime" in check.inputs
 
 
 if __name__ == "__main__":

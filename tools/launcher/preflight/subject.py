@@ -23,12 +23,17 @@ class UnreadableValue(LookupError):
     """The document has no usable value at a path; another check says why. `str()` is the path and the wish."""
 
 
+def is_count(value: Any) -> bool:
+    """Whether `value` is an integer that arithmetic takes."""
+    return type(value) is int and 0 < value <= MAX_COUNT
+
+
 def readable_count(value: Any) -> int | None:
     """Return the count that a number or its text writes, None where it writes none."""
     digits = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS
     if digits or (isinstance(value, float) and value.is_integer()):
         value = int(value)
-    return value if type(value) is int and 0 < value <= MAX_COUNT else None
+    return value if is_count(value) else None
 
 
 class PlannedFrom(BaseModel):

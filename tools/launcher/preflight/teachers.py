@@ -6,7 +6,7 @@ Source of the fields: MarinSkyRL marinskyrl/distillation.py@068459a1 and cloud/i
 from collections.abc import Iterator
 from typing import Any
 
-from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject, UnreadableValue
+from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue, is_count
 from tools.launcher.preflight.wording import below
 
 DEFAULT_PLACEMENT = {
@@ -33,11 +33,6 @@ def placement(settings: dict[str, Any]) -> Any:
     source = settings.get("source")
     default = DEFAULT_PLACEMENT.get(source) if isinstance(source, str) else None
     return settings.get("placement") or default
-
-
-def is_count(value: Any) -> bool:
-    """Whether `value` is an integer that arithmetic takes."""
-    return type(value) is int and 0 < value <= MAX_COUNT
 
 
 def teacher_nodes(subject: PreflightSubject) -> int:

@@ -46,7 +46,7 @@ def set_to(path: str, value: Any, *others: Any) -> str:
 
 
 def also(*repairs: str) -> str:
-    """Return one repair which makes several changes."""
+    """Return one repair which makes several changes, "" for none."""
     return " and ".join(repairs)
 
 

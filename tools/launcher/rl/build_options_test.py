@@ -1,20 +1,24 @@
 import enum
 import sys
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from tools.launcher.catalog.cards import ClusterCard, HfExport, ModelCard
-from tools.launcher.catalog.runtime_manifest import RuntimeManifest
+from tools.launcher.catalog.load import load_runtime_manifest
 from tools.launcher.rl import ArtifactStep, BuildInputs, hf_model, rl_build_options
 from tools.launcher.rl.build_options import BuildOptionError
 from tools.launcher.rl.inputs import UndeclaredInput
 
 MODEL = ModelCard(kind="model", name="toy")
 EXPORT = HfExport(name="team/toy", version="2026.01.15", fingerprint="0123abcd")
+RUNTIME = load_runtime_manifest(
+    Path("third_party/marinskyrl/81ae0ef7.yaml").read_bytes(), source="81ae0ef7.yaml"
+)
 INPUTS = BuildInputs(
     version="2026.01.15",
-    runtime=RuntimeManifest.model_construct(commit="a" * 40),
+    runtime=RUNTIME,
     cluster=ClusterCard(kind="cluster", name="c"),
     models={"toy": MODEL},
     datasets={},
@@ -136,7 +140,7 @@ def test_undeclared_cards_are_refused():
     with pytest.raises(UndeclaredInput, match="`datasets` of the target has: none"):
         INPUTS.dataset("gsm8k")
     assert INPUTS.model("toy") is MODEL
-    assert INPUTS.skyrl_runtime("fsdp").commit == "a" * 40
+    assert INPUTS.skyrl_runtime("fsdp").commit == RUNTIME.commit
 
 
 if __name__ == "__main__":

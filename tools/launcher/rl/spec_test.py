@@ -26,7 +26,7 @@ ROLE_PLAN = {
     "micro_train_batch_size_per_gpu": 1,
     "n_samples_per_prompt": 4,
 }
-SPEC_TYPES = [
+SPEC_TYPES: list[type[BaseModel]] = [
     value
     for module in (artifacts, context_budget, execution, runtime, topology, rl)
     for value in vars(module).values()

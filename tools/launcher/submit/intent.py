@@ -71,7 +71,7 @@ def intent_facts(
         "runtime_commit": runtime_commit,
         "topology": topology,
         "artifacts": artifacts,
-        "forwarded_names": list(facts.forwarded_names),
+        "forwarded_names": sorted(facts.rehearsal_variables),
         "timeout_seconds": request.timeout_seconds,
         "source_commit": source.source_commit,
         "dirty": source.dirty,

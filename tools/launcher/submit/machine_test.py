@@ -114,7 +114,7 @@ def facts_for(store, **changes):
         "store_url": store.url,
         "object_root_url": "file:///objects",
         "coordinator_timeout_hours": 2,
-        "forwarded_names": ("HF_TOKEN",),
+        "rehearsal_variables": {"SLIPWAY_REHEARSAL_STEP_SECONDS": "0.5"},
         **changes,
     }
     return LaunchFacts(**fields)
@@ -148,7 +148,7 @@ def test_the_first_launch_submits_and_records_everything(store):
     assert record.topology == {"num_nodes": 2, "gpus_per_node": 8, "gpu_variant": "H100"}
     assert (record.runtime_commit, record.recipe_digest, record.cluster) == ("c" * 40, "b" * 64, "local")
     assert (record.who, record.source_commit, record.dirty) == ("ann@desk", "d" * 40, True)
-    assert record.forwarded_names == ("HF_TOKEN",)
+    assert record.forwarded_names == ("SLIPWAY_REHEARSAL_STEP_SECONDS",)
     assert unpack(get_content(store, "bundles/sha256", record.bundle_digest)) == BUNDLE
 
 

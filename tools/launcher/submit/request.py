@@ -36,7 +36,8 @@ class LaunchFacts(BaseModel):
         cluster: name of the cluster, for the record.
         store_url, object_root_url: `file:///…`, as the coordinator reaches them.
         coordinator_timeout_hours: deadline of the coordinator, in hours.
-        forwarded_names: names of the environment variables handed on; never values.
+        rehearsal_variables: settings of a rehearsal, `SLIPWAY_REHEARSAL_*`, for the coordinator's environment.
+            Iris keeps a job's environment readable by everyone: no secret goes here.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -49,7 +50,7 @@ class LaunchFacts(BaseModel):
     store_url: str
     object_root_url: str
     coordinator_timeout_hours: int = Field(ge=1)
-    forwarded_names: tuple[str, ...] = ()
+    rehearsal_variables: dict[str, str] = {}
 
 
 def run_key(facts: LaunchFacts, launch_digest: str) -> RunKey:
@@ -114,7 +115,7 @@ def coordinator_request(
         gpu_variant=None,
         gpus_per_task=0,
         files={CODE_ARCHIVE: code.data},
-        env={},
+        env=facts.rehearsal_variables,
         timeout_seconds=facts.coordinator_timeout_hours * 3600,
         max_task_retries=COORDINATOR_TASK_RETRIES,
         coscheduled=False,

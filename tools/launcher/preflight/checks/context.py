@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.declared import declaration
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.prompts import kept_rows
-from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject
+from tools.launcher.preflight.subject import PreflightSubject, is_count, readable_count
 from tools.launcher.preflight.wording import below, delete, listed, set_to, shown
 from tools.launcher.rl.context_budget import DERIVED_PATHS, SkyRLContextBudget, derived_lengths
-from tools.launcher.rl.recipe import leaves
 
 _BUDGET = "skyrl.context_budget"
 _WINDOW = f"{_BUDGET}.request_window_tokens"
@@ -51,7 +51,7 @@ def ctx_01(subject: PreflightSubject) -> Iterator[Finding]:
         )
     for path in _COUNTS:
         value = subject.get(path)
-        if type(value) is not int or not 0 < value <= MAX_COUNT:
+        if not is_count(value):
             yield Finding(
                 path=path,
                 message=f"context_budget.{path.rpartition('.')[2]} must be a positive integer, got {shown(value)}",
@@ -62,8 +62,9 @@ def ctx_01(subject: PreflightSubject) -> Iterator[Finding]:
 
 
 def _count_repair(path: str, value: Any) -> str:
-    if isinstance(value, float) and value.is_integer() and 0 < value <= MAX_COUNT:
-        return set_to(path, int(value))
+    meant = readable_count(value)
+    if meant is not None:
+        return set_to(path, meant)
     return set_to(path, 1) if path == _TURNS else f"write {path} as a number of tokens, such as 1024"
 
 
@@ -106,7 +107,7 @@ def ctx_02(subject: PreflightSubject) -> Iterator[Finding]:
     "CTX-03",
     "lengths are declared once",
     area="context",
-    rule="no path that follows from the context budget is set",
+    rule="no path that follows from the context budget is set; no recipe sets context_budget itself",
     prevents="Two truths about length.",
     inputs=("spec",),
     source="catalogue CTX-03 (#76), failure row 28 (SkyRL#406); the launcher",
@@ -114,25 +115,30 @@ def ctx_02(subject: PreflightSubject) -> Iterator[Finding]:
 def ctx_03(subject: PreflightSubject) -> Iterator[Finding]:
     if not subject.source_form:
         return
-    recipe = subject.planned.recipe if subject.planned is not None else None
-    declared = dict(leaves(recipe.settings)) if recipe is not None else {}
     budget = _readable_budget(subject)
     values = derived_lengths(budget) if budget is not None else {}
     for path in DERIVED_PATHS:
-        if path in declared or subject.declares(f"skyrl.{path}"):  # null is refused as well
-            value = declared.get(path, subject.get(f"skyrl.{path}"))
-            part = f"recipe part '{recipe.origins.get(path, '?')}' sets " if recipe is not None else ""
+        found = declaration(subject, path)
+        if found is not None:  # the launcher refuses null as well
             follows = f" ({values[path]})" if path in values else ""
             yield Finding(
                 path=f"skyrl.{path}",
-                message=f"{part}{path}={shown(value)}: it follows from context_budget{follows}",
-                repair=delete(f"skyrl.{path}"),
+                message=f"{found.where}{path}={shown(found.value)}: it follows from context_budget{follows}",
+                repair=found.repair,
+            )
+    if subject.planned is not None:
+        found = declaration(subject, "context_budget")
+        if found is not None:
+            yield Finding(
+                path=_BUDGET,
+                message=f"{found.where}context_budget, which the context budget of the spec owns",
+                repair=found.repair,
             )
 
 
 def _readable_budget(subject: PreflightSubject) -> SkyRLContextBudget | None:
     counts = [subject.get(path) for path in _COUNTS]
-    if not all(type(count) is int and 0 < count <= MAX_COUNT for count in counts):
+    if not all(is_count(count) for count in counts):
         return None
     shares = [subject.get(path) for path in (_GENERATED, _CACHE)]
     if not all(share is None or (type(share) in (int, float) and 0 <= share <= 1) for share in shares):

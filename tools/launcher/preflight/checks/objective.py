@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.declared import declaration
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.subject import PreflightSubject
-from tools.launcher.preflight.wording import delete, set_to, shown
-from tools.launcher.rl.recipe import leaves
+from tools.launcher.preflight.wording import set_to, shown
 
 _TEMPLATE = "skyrl.generator.chat_template.name_or_path"
 
@@ -23,16 +23,13 @@ _TEMPLATE = "skyrl.generator.chat_template.name_or_path"
 def obj_13(subject: PreflightSubject) -> Iterator[Finding]:
     if not subject.source_form:
         return
-    recipe = subject.planned.recipe if subject.planned is not None else None
-    declared = dict(leaves(recipe.settings)) if recipe is not None else {}
     for path, owner in sorted(subject.manifest().launcher_owned.items()):
-        if path in declared or subject.has(f"skyrl.{path}"):
-            value = declared.get(path, subject.get(f"skyrl.{path}"))
-            part = f"recipe part '{recipe.origins.get(path, '?')}' sets " if recipe is not None else ""
+        found = declaration(subject, path)
+        if found is not None and found.value is not None:  # null is skipped by the launcher
             yield Finding(
                 path=f"skyrl.{path}",
-                message=f"{part}{path}={shown(value)}: the launcher sets it from {owner}",
-                repair=delete(f"skyrl.{path}"),
+                message=f"{found.where}{path}={shown(found.value)}: the launcher sets it from {owner}",
+                repair=found.repair,
             )
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.checks.batches.legal import MINI, batch_repair
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import delete, listed, set_to
 
-_M = "skyrl.trainer.policy_mini_batch_size"
 _N = "skyrl.generator.n_samples_per_prompt"
 _ESTIMATOR = "skyrl.trainer.algorithm.advantage_estimator"
 _FORWARD = "skyrl.trainer.micro_forward_batch_size_per_gpu"
@@ -38,10 +38,10 @@ def bat_07(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry(subject)
     if geometry.train_batch != geometry.mini_batch:
         yield Finding(
-            path=_M,
+            path=MINI,
             message=f"fully_async takes one mini batch per step: train_batch_size={geometry.train_batch}, "
             f"policy_mini_batch_size={geometry.mini_batch}",
-            repair=set_to(_M, geometry.train_batch),
+            repair=batch_repair(subject, set_to(MINI, geometry.train_batch)),
         )
 
 

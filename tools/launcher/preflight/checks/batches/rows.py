@@ -8,14 +8,11 @@ import math
 from collections.abc import Iterator
 
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.checks.batches.legal import MICRO, MINI, TRAIN, batch_repair
 from tools.launcher.preflight.findings import Finding
-from tools.launcher.preflight.geometry import Geometry, ceil_div, divisors, nearest, nearest_multiples
+from tools.launcher.preflight.geometry import Geometry, ceil_div, divisors, nearest_multiples
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import listed, set_to
-
-_T = "skyrl.trainer.train_batch_size"
-_M = "skyrl.trainer.policy_mini_batch_size"
-_U = "skyrl.trainer.micro_train_batch_size_per_gpu"
 
 
 @check(
@@ -33,10 +30,10 @@ def bat_01(subject: PreflightSubject) -> Iterator[Finding]:
     train, mini = geometry.train_batch, geometry.mini_batch
     if train % mini:
         yield Finding(
-            path=_T,
+            path=TRAIN,
             message=f"train_batch_size={train} is not a multiple of policy_mini_batch_size={mini} "
             f"({train} % {mini} = {train % mini})",
-            repair=set_to(_T, *nearest_multiples(train, mini)),
+            repair=batch_repair(subject, set_to(TRAIN, *nearest_multiples(train, mini))),
         )
 
 
@@ -54,17 +51,11 @@ def bat_02(subject: PreflightSubject) -> Iterator[Finding]:
     mini, micro = geometry.mini_batch, geometry.micro_batch
     if mini % micro:
         yield Finding(
-            path=_U,
+            path=MICRO,
             message=f"policy_mini_batch_size={mini} is not a multiple of "
             f"micro_train_batch_size_per_gpu={micro} ({mini} % {micro} = {mini % micro})",
-            repair=set_to(_U, _micro_batches(geometry, mini)[0]),
+            repair=batch_repair(subject, set_to(MICRO, 1)),
         )
-
-
-def _micro_batches(geometry: Geometry, *sizes: int) -> list[int]:
-    """Micro batches that divide all `sizes`, nearest to the written one first; 1 always does."""
-    common = divisors(math.gcd(*sizes))
-    return sorted(common, key=lambda micro: (abs(micro - geometry.micro_batch), micro))
 
 
 @check(
@@ -84,20 +75,11 @@ def bat_03(subject: PreflightSubject) -> Iterator[Finding]:
     least = ceil_div(ranks, samples)
     answers = "" if geometry.best_of_n else f" or n to {ceil_div(ranks, mini)}"
     yield Finding(
-        path=_M,
+        path=MINI,
         message=f"each of {ranks} data-parallel ranks gets M*n//dp = {mini}*{samples}//{ranks} = 0 rows. "
         f"Raise M to {least}{answers}",
-        repair=set_to(_M, _mini_batch_with_rows(geometry, least)),
+        repair=batch_repair(subject, set_to(MINI, least)),
     )
-
-
-def _mini_batch_with_rows(geometry: Geometry, least: int) -> int:
-    """The smallest mini batch from `least` on that breaks no other batch rule, else `least`."""
-    for mini in divisors(geometry.train_batch):
-        rows, rest = divmod(mini * geometry.samples, geometry.policy_dp)
-        if mini >= least and not rest and not mini % geometry.micro_batch and not rows % geometry.micro_batch:
-            return mini
-    return least
 
 
 @check(
@@ -115,10 +97,10 @@ def bat_04(subject: PreflightSubject) -> Iterator[Finding]:
     rows, micro = geometry.rows_per_rank, geometry.micro_batch
     if rows % micro:
         yield Finding(
-            path=_U,
+            path=MICRO,
             message=f"{rows} rows per GPU (M*n//dp = {geometry.mini_batch}*{geometry.samples}//{geometry.policy_dp}) "
             f"are not a multiple of micro batch {micro}. Use u from {listed(divisors(rows))}",
-            repair=set_to(_U, _micro_batches(geometry, rows, geometry.mini_batch)[0]),
+            repair=batch_repair(subject, set_to(MICRO, 1)),
         )
 
 
@@ -137,10 +119,10 @@ def bat_05(subject: PreflightSubject) -> Iterator[Finding]:
     rows = geometry.train_batch * geometry.samples // geometry.policy_dp
     if geometry.rows_per_rank and rows % geometry.rows_per_rank:
         yield Finding(
-            path=_M,
+            path=MINI,
             message=f"{rows} rows per GPU do not split into mini batches of {geometry.rows_per_rank} "
             f"({rows} % {geometry.rows_per_rank} = {rows % geometry.rows_per_rank})",
-            repair=set_to(_M, geometry.train_batch),
+            repair=batch_repair(subject, set_to(MINI, geometry.train_batch)),
         )
 
 
@@ -158,9 +140,9 @@ def bat_06(subject: PreflightSubject) -> Iterator[Finding]:
     train, multiple = geometry.train_batch, geometry.dispatch_multiple
     if train < multiple:
         yield Finding(
-            path=_T,
+            path=TRAIN,
             message=f"train_batch_size={train} < {_multiple_text(geometry)}",
-            repair=set_to(_T, multiple),
+            repair=batch_repair(subject, set_to(TRAIN, multiple)),
         )
 
 
@@ -186,9 +168,9 @@ def bat_10(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry(subject)
     if geometry.mini_batch > geometry.train_batch:
         yield Finding(
-            path=_M,
+            path=MINI,
             message=f"policy_mini_batch_size={geometry.mini_batch} exceeds train_batch_size={geometry.train_batch}",
-            repair=set_to(_M, geometry.train_batch),
+            repair=batch_repair(subject, set_to(MINI, geometry.train_batch)),
         )
 
 
@@ -207,10 +189,10 @@ def bat_14(subject: PreflightSubject) -> Iterator[Finding]:
     train, multiple = geometry.train_batch, geometry.dispatch_multiple
     if train % multiple:
         yield Finding(
-            path=_T,
+            path=TRAIN,
             message=f"{train % multiple} of {train} prompts are dropped in each batch: "
             f"train_batch_size={train} is not a multiple of {_multiple_text(geometry)}",
-            repair=set_to(_T, *nearest_multiples(train, multiple)),
+            repair=set_to(TRAIN, *nearest_multiples(train, multiple)),
             severity="warning",
         )
 
@@ -230,13 +212,11 @@ def bat_15(subject: PreflightSubject) -> Iterator[Finding]:
     mini, samples, ranks = geometry.mini_batch, geometry.samples, geometry.policy_dp
     if (mini * samples) % ranks:
         step = ranks // math.gcd(ranks, samples)
-        fitting = [size for size in divisors(geometry.train_batch) if size % step == 0]
-        choices = [nearest(fitting, mini)] if fitting else nearest_multiples(mini, step)
         yield Finding(
-            path=_M,
+            path=MINI,
             message=f"M*n = {mini}*{samples} rows do not split over {ranks} data-parallel ranks "
             f"({mini * samples} % {ranks} = {mini * samples % ranks}). M must be a multiple of {step}",
-            repair=set_to(_M, *choices),
+            repair=batch_repair(subject, set_to(MINI, *nearest_multiples(mini, step))),
         )
 
 

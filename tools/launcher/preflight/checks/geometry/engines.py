@@ -6,7 +6,7 @@ from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, ceil_div, divisors, nearest
-from tools.launcher.preflight.subject import PreflightSubject
+from tools.launcher.preflight.subject import PreflightSubject, is_count
 from tools.launcher.preflight.wording import also, listed, set_to, shown
 
 _ENGINE = "skyrl.generator.inference_engine_"
@@ -17,11 +17,41 @@ _EP = f"{_ENGINE}expert_parallel_size"
 _ENGINES = "skyrl.generator.num_inference_engines"
 
 
-def _slice_repair(geometry: Geometry, size: int) -> str:
-    """Set TP and PP so that a slice has `size` GPUs, changing PP only if it must."""
-    if size % geometry.engine_pp == 0:
-        return set_to(_TP, size // geometry.engine_pp)
-    return also(set_to(_TP, size), set_to(_PP, 1))
+def _settings(subject: PreflightSubject, **wanted: int) -> str:
+    """The repair which gives engines the sizes `wanted` and keeps experts spread as before.
+
+    Reads leniently, so that another bad value does not hide the finding which is repaired.
+    """
+    paths = {"engines": _ENGINES, "tp": _TP, "pp": _PP, "dp": _DP, "ep": _EP}
+    sizes = {name: subject.get(path) for name, path in paths.items()} | wanted
+    if is_count(sizes["ep"]) and sizes["ep"] != 1 and is_count(sizes["tp"]) and is_count(sizes["dp"]):
+        sizes["ep"] = sizes["tp"] * sizes["dp"]
+    return also(
+        *(set_to(path, sizes[name]) for name, path in paths.items() if sizes[name] != subject.get(path))
+    )
+
+
+def _colocated_repair(subject: PreflightSubject, geometry: Geometry) -> str:
+    """The nearest TP whose slices tile a node and whose engines use the policy's GPUs exactly.
+
+    PP and DP are given up only if no TP fits them.
+    """
+    width, world, ranks = geometry.policy_gpus_per_node, geometry.policy_world, subject.get(_DP)
+    kept = (geometry.engine_pp, ranks if is_count(ranks) else 1)
+    for pp, dp in (kept, (geometry.engine_pp, 1), (1, 1)):
+        fitting = [tp for tp in divisors(width) if width % (tp * pp) == 0 and world % (tp * pp * dp) == 0]
+        if fitting:
+            break
+    tp = nearest(fitting, geometry.engine_tp)
+    return _settings(subject, tp=tp, pp=pp, dp=dp, engines=world // (tp * pp * dp))
+
+
+def _slice_repair(subject: PreflightSubject, geometry: Geometry) -> str:
+    """The nearest slice that fits a node of disaggregated engines, changing PP only if it must."""
+    width = geometry.policy_gpus_per_node
+    if geometry.engine_pp <= width:
+        return _settings(subject, tp=min(geometry.engine_tp, width // geometry.engine_pp))
+    return _settings(subject, tp=min(geometry.engine_tp, width), pp=1)
 
 
 @check(
@@ -44,7 +74,7 @@ def geo_03(subject: PreflightSubject) -> Iterator[Finding]:
             path=_TP,
             message=f"colocated engine slice TP*PP={size} does not tile {width} GPUs per node "
             f"({width} % {size} = {width % size}). Choose TP*PP from {listed(divisors(width))}",
-            repair=_slice_repair(geometry, nearest(divisors(width), size)),
+            repair=_colocated_repair(subject, geometry),
         )
 
 
@@ -66,19 +96,23 @@ def geo_04(subject: PreflightSubject) -> Iterator[Finding]:
     if gpus <= width:
         return
     fitting = max(1, width // geometry.engine_slice)
+    # As many ranks as before, in smaller engines.
+    engines = subject.get(_ENGINES)
+    more = {"engines": max(1, engines * geometry.engine_dp // fitting)} if is_count(engines) else {}
+    repair = _settings(subject, dp=fitting, **more)
     if geometry.multiprocess_engines:
         yield Finding(
             path=_DP,
             message=f"one engine of {gpus} GPUs crosses nodes of {width}: only the launcher's multiprocess back end "
             "allows it, Marin's own build refuses it",
-            repair=set_to(_DP, fitting),
+            repair=repair,
             severity="warning",
         )
         return
     yield Finding(
         path=_DP,
         message=f"one engine needs TP*PP*DP={gpus} GPUs, a node has {width}. Reduce DP to {fitting} and use more engines",
-        repair=set_to(_DP, fitting),
+        repair=repair,
     )
 
 
@@ -100,7 +134,9 @@ def geo_05(subject: PreflightSubject) -> Iterator[Finding]:
         yield Finding(
             path=_TP,
             message=f"TP*PP={size} exceeds the {width} GPUs of a node",
-            repair=_slice_repair(geometry, width),
+            repair=_colocated_repair(subject, geometry)
+            if geometry.colocate_all
+            else _slice_repair(subject, geometry),
         )
 
 
@@ -162,11 +198,10 @@ def geo_08(subject: PreflightSubject) -> Iterator[Finding]:
     world, rollout, each = geometry.policy_world, geometry.rollout_gpus, geometry.engine_gpus
     if world == rollout:
         return
-    if world % each == 0:
+    if world % each == 0 and geometry.policy_gpus_per_node % geometry.engine_slice == 0:
         repair = set_to(_ENGINES, world // each)
     else:
-        size = nearest(divisors(world), each)
-        repair = also(set_to(_ENGINES, world // size), set_to(_TP, size), set_to(_PP, 1), set_to(_DP, 1))
+        repair = _colocated_repair(subject, geometry)
     yield Finding(
         path=_ENGINES,
         message=f"colocated: policy has {world} GPUs, engines use E*TP*PP*DP={geometry.engines}*{each}={rollout}",
@@ -241,7 +276,7 @@ def geo_22(subject: PreflightSubject) -> Iterator[Finding]:
             path=_TP,
             message=f"engines of {size} GPUs leave {width % size} of {width} GPUs idle per rollout node. "
             f"Sizes that fill a node: {listed(divisors(width))}",
-            repair=also(set_to(_TP, nearest(divisors(width), size)), set_to(_PP, 1), set_to(_DP, 1)),
+            repair=_settings(subject, tp=nearest(divisors(width), size), pp=1, dp=1),
             severity="warning",
         )
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.declared import declaration
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry
-from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject, readable_count
-from tools.launcher.preflight.teachers import is_count, placement, teachers
+from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject, is_count, readable_count
+from tools.launcher.preflight.teachers import placement, teachers
 from tools.launcher.preflight.wording import also, set_to, shown
-from tools.launcher.rl.recipe import leaves
 from tools.launcher.rl.topology import ROLE_PLAN_PATHS
 
 _PLACEMENT = "skyrl.trainer.placement"
@@ -34,7 +34,7 @@ _SECTIONS = ("trainer", "trainer.placement", "generator")
 def geo_01(subject: PreflightSubject) -> Iterator[Finding]:
     for path in (*_ALLOCATION, *_COUNTS):
         value = subject.get(path)
-        if value is None or (type(value) is int and 0 < value <= MAX_COUNT):
+        if value is None or is_count(value):
             continue
         limit = f" of at most {MAX_COUNT}" if type(value) is int and value > 0 else ""
         meant = readable_count(value)
@@ -169,7 +169,7 @@ def geo_13(subject: PreflightSubject) -> Iterator[Finding]:
     if placed and shares and geometry.reference_nodes != geometry.policy_nodes:
         yield Finding(
             path=f"{_PLACEMENT}.ref_num_nodes",
-            message=f"a colocated reference lies on the policy's {geometry.policy_nodes} nodes, "
+            message=f"a colocated reference lies where the policy lies: policy_num_nodes={geometry.policy_nodes}, "
             f"ref_num_nodes={geometry.reference_nodes}",
             repair=set_to(f"{_PLACEMENT}.ref_num_nodes", geometry.policy_nodes),
         )
@@ -185,19 +185,19 @@ def geo_13(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-18 (#33), stricter: Marin lets an equal value pass",
 )
 def geo_18(subject: PreflightSubject) -> Iterator[Finding]:
-    recipe = subject.origin().recipe
-    declared = dict(leaves(recipe.settings))
+    subject.origin()
     for field, path in ROLE_PLAN_PATHS:
-        if path not in declared:
+        found, planned = declaration(subject, path), subject.get(f"skyrl.{path}")
+        if found is None:
             continue
-        value, planned = declared[path], subject.get(f"skyrl.{path}")
-        same = type(value) is type(planned) and value == planned
+        kind = type(found.value).__name__
+        same = type(found.value) is type(planned) and found.value == planned
         relation = "repeats" if same else "disagrees with"
         yield Finding(
             path=f"skyrl.{path}",
-            message=f"recipe part '{recipe.origins.get(path, '?')}' sets {path}={shown(value)} ({type(value).__name__}), "
+            message=f"{found.where}{path}={shown(found.value)} ({kind}), "
             f"which {relation} {field}={shown(planned)} of the role plan",
-            repair=f"delete {path} from the recipe",
+            repair=found.repair,
         )
 
 

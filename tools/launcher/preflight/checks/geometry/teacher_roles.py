@@ -7,11 +7,10 @@ from urllib.parse import urlsplit
 
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.findings import Finding
-from tools.launcher.preflight.subject import PreflightSubject
+from tools.launcher.preflight.subject import PreflightSubject, is_count
 from tools.launcher.preflight.teachers import (
     DEFAULT_PLACEMENT,
     RESOURCE_COUNTS,
-    is_count,
     placement,
     teachers,
 )

@@ -110,6 +110,11 @@ FAILING = (
         planned=lambda: planned(recipe=_recipe(max_prompt_length=512)),
         says="recipe part 'mine' sets trainer.max_prompt_length=512: it follows from context_budget (512)",
     ),
+    Fails(
+        check="CTX-03",
+        planned=lambda: planned(recipe=SkyRLRecipe.combine(mine={"context_budget": {"max_turns": 3}})),
+        says="recipe part 'mine' sets context_budget, which the context budget of the spec owns",
+    ),
     # Failure row 55.
     Fails(
         check="CTX-05",
@@ -217,7 +222,7 @@ PASSING = (
     Passes(check="CTX-17", changes={EVAL_NEW: 1024}),
     Passes(check="CTX-20", changes={WINDOW: 2048, TURNS: 5}),
     Passes(check="OBJ-13", changes=_RESOLVED),
-    Passes(check="OBJ-13", changes={"skyrl.trainer.run_name": "mine"}),
+    Passes(check="OBJ-13", changes={"skyrl.trainer.run_name": "mine", "skyrl.trainer.seed": None}),
     Passes(check="OBJ-13", planned=lambda: planned(recipe=_recipe(run_name="mine"))),
     Passes(check="OBJ-14", base="moe", changes=_HTTP | {ENTRYPOINT: "fully_async"}),
 )

@@ -104,8 +104,14 @@ FAILING = (
         says="allocation: num_nodes must be a positive integer, got '1'; the launcher reads it as 1",
         severity="warning",
     ),
-    Fails(check="GEO-01", changes={NODES: True}, says="allocation: num_nodes must be a positive integer, got true"),
-    Fails(check="GEO-01", changes={WIDTH: 8.0}, says="got 8.0; the launcher reads it as 8", severity="warning"),
+    Fails(
+        check="GEO-01",
+        changes={NODES: True},
+        says="allocation: num_nodes must be a positive integer, got true",
+    ),
+    Fails(
+        check="GEO-01", changes={WIDTH: 8.0}, says="got 8.0; the launcher reads it as 8", severity="warning"
+    ),
     Fails(check="GEO-01", changes={WIDTH: 8.5}, says="gpus_per_node must be a positive integer, got 8.5"),
     Fails(check="GEO-01", changes={NODES: 2**63}, says="of at most 1000000000, got 9223372036854775808"),
     Fails(check="GEO-01", changes={NODES: 16**5000}, says="got an integer of 20001 bits"),
@@ -225,8 +231,13 @@ FAILING = (
         changes={COLOCATED_REFERENCE: False},
         says="colocate_all needs colocate_policy_ref: true",
     ),
-    Fails(check="GEO-13", base="moe", changes={REFERENCE: DELETED}, says="lies on the policy's 4 nodes, ref_num_nodes=8"),
-    Fails(check="GEO-13", changes={REFERENCE: 3}, says="lies on the policy's 1 nodes, ref_num_nodes=3"),
+    Fails(
+        check="GEO-13",
+        base="moe",
+        changes={REFERENCE: DELETED},
+        says="policy_num_nodes=4, ref_num_nodes=8",
+    ),
+    Fails(check="GEO-13", changes={REFERENCE: 3}, says="policy_num_nodes=1, ref_num_nodes=3"),
     # Examples E and E2.
     Fails(
         check="GEO-14",

@@ -1,0 +1,80 @@
+"""The manifest of the pinned runtime, and what a manifest may not hold."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.launcher.catalog.load import load_runtime_manifest
+from tools.launcher.documents.strict_yaml import DocumentError
+
+_FILE = Path(__file__).parents[3] / "third_party/marinskyrl/81ae0ef7.yaml"
+
+
+@pytest.fixture(scope="module")
+def pinned():
+    return load_runtime_manifest(_FILE.read_bytes(), source=_FILE.name)
+
+
+def test_the_file_is_called_after_its_commit(pinned):
+    assert pinned.commit.startswith(_FILE.stem) and len(pinned.commit) == 40
+
+
+def test_registries_agree_with_each_other(pinned):
+    assert pinned.default_entrypoint in pinned.entrypoints
+    assert pinned.default_strategy in pinned.strategies
+    assert set(pinned.strategy_of_profile) == {"fsdp", "megatron"}
+    assert set(pinned.strategy_of_profile.values()) <= set(pinned.strategies)
+    assert set(pinned.group_relative_estimators) <= set(pinned.advantage_estimators)
+    modules = [entry.module for entry in pinned.entrypoints.values()]
+    assert len(set(modules)) == len(modules)
+
+
+def test_defaults_agree_with_the_registries(pinned):
+    defaults = pinned.recipe_defaults
+    assert defaults["trainer.strategy"] == pinned.default_strategy
+    assert defaults["trainer.algorithm.advantage_estimator"] in pinned.advantage_estimators
+    assert defaults["generator.backend"] in pinned.generator_backends
+    # The launcher fills these from the allocation; a default would hide that they are missing.
+    assert not {
+        path for path in defaults if path.endswith(("num_nodes", "gpus_per_node", "num_inference_engines"))
+    }
+
+
+def test_no_name_is_listed_twice(pinned):
+    for names in (
+        pinned.strategies,
+        pinned.generator_backends,
+        pinned.env_classes,
+        pinned.advantage_estimators,
+        pinned.policy_losses,
+        pinned.loss_reductions,
+        pinned.recipe_top_level,
+        pinned.engine_init_kwargs_forbidden,
+    ):
+        assert len(set(names)) == len(names)
+    assert len(pinned.engine_init_kwargs_forbidden) == 33
+
+
+def test_what_is_not_known_stays_unknown(pinned):
+    unknown = {"fully_async_dynamic_sampling", "pads_step_wise_rows"}
+    assert unknown.isdisjoint(pinned.model_fields_set)
+    assert "node_local_inference" in pinned.model_fields_set and pinned.node_local_inference is None
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ((b"commit: 81ae0ef7033c", b"commit: 81ae"), "commit: String should match pattern"),
+        ((b"schema_version: 1", b"schema_version: true"), "schema_version: Input should be a valid integer"),
+        ((b"default_strategy:", b"default_stragety:"), "default_stragety: Extra inputs are not permitted"),
+    ],
+)
+def test_a_bad_manifest_has_a_clear_sentence(change, sentence):
+    with pytest.raises(DocumentError) as caught:
+        load_runtime_manifest(_FILE.read_bytes().replace(*change), source="m.yaml")
+    assert sentence in str(caught.value) and "Correct the runtime manifest" in str(caught.value)
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

@@ -1,0 +1,73 @@
+"""The nearest batch that breaks no rule, for repairs."""
+
+import math
+from collections.abc import Iterator
+
+from tools.launcher.catalog.cards import MissingFact
+from tools.launcher.preflight.geometry import Geometry, divisors
+from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
+from tools.launcher.preflight.wording import also, set_to
+
+TRAIN = "skyrl.trainer.train_batch_size"
+MINI = "skyrl.trainer.policy_mini_batch_size"
+MICRO = "skyrl.trainer.micro_train_batch_size_per_gpu"
+
+_LARGEST_SEARCHED = 100_000
+"""Prompts; the largest public recipe trains a few thousand at once."""
+
+Batch = tuple[int, int, int]
+"""Train batch and mini batch in prompts, micro batch in rows per GPU."""
+
+
+def batch_repair(subject: PreflightSubject, otherwise: str) -> str:
+    """Return the repair that sets what differs in the nearest legal batch.
+
+    Args:
+        subject: what is judged.
+        otherwise: the repair where a value that the search needs cannot be read.
+    """
+    geometry = Geometry(subject)
+    try:
+        now = (geometry.train_batch, geometry.mini_batch, geometry.micro_batch)
+        then = nearest_legal_batch(geometry, one_mini_batch=subject.entrypoint == "fully_async")
+    except (MissingFact, UnreadableValue):
+        return otherwise
+    if then is None:
+        return otherwise
+    changes = zip((TRAIN, MINI, MICRO), now, then, strict=True)
+    return also(*(set_to(path, new) for path, old, new in changes if old != new)) or otherwise
+
+
+def nearest_legal_batch(geometry: Geometry, *, one_mini_batch: bool) -> Batch | None:
+    """Return the legal batch with the fewest changed values, then with its train batch kept, then the nearest.
+
+    Legal: T >= lcm(dp), T % M == 0, (M*n) % dp == 0, M % u == 0, (M*n/dp) % u == 0; T == M with
+    `one_mini_batch`. The train batch stays, or becomes a multiple that drops no prompt. None if
+    there is none of a usual size.
+    """
+    now = (geometry.train_batch, geometry.mini_batch, geometry.micro_batch)
+
+    if now[0] > _LARGEST_SEARCHED:
+        return None
+
+    def distance(batch: Batch) -> tuple[int, bool, float, Batch]:
+        changed = sum(old != new for old, new in zip(now, batch, strict=True))
+        far = sum(abs(math.log(new / old)) for old, new in zip(now, batch, strict=True))
+        return changed, batch[0] != now[0], round(far, 9), batch
+
+    return min(_legal_batches(geometry, one_mini_batch), key=distance, default=None)
+
+
+def _legal_batches(geometry: Geometry, one_mini_batch: bool) -> Iterator[Batch]:
+    ranks, samples = geometry.policy_dp, geometry.samples
+    step = ranks // math.gcd(ranks, samples)  # M must be a multiple, so that rows divide over the ranks.
+    whole = math.lcm(geometry.dispatch_multiple, step)
+    below = geometry.train_batch // whole * whole
+    trains = {geometry.train_batch, below, below + whole, math.lcm(whole, geometry.mini_batch)}
+    for train in sorted(trains):
+        if not geometry.dispatch_multiple <= train <= _LARGEST_SEARCHED:
+            continue
+        for mini in [train] if one_mini_batch else divisors(train):
+            if mini % step == 0:
+                fitting = divisors(math.gcd(mini, mini * samples // ranks))
+                yield train, mini, max(micro for micro in fitting if micro <= geometry.micro_batch)
