@@ -1,5 +1,7 @@
 """Is the run what its plan promised? Four facts, each with the evidence it was read from."""
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.iris.jobs import IrisError, JobFacts
@@ -14,7 +16,7 @@ from tools.launcher.observe.run_files import RunFiles, answering_attempt, run_fi
 from tools.launcher.observe.scheduler import Describes
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import ObjectStore
-from tools.launcher.store.records import RunEvent, RunKey, RunRecord, append_event, load_record
+from tools.launcher.store.records import EventKind, RunEvent, RunKey, RunRecord, append_event, load_record
 
 FACT_NAMES = (
     "tasks_joined",
@@ -83,18 +85,25 @@ def verify_run(
 def record_verification(store: ObjectStore, key: RunKey, by: str, verification: Verification) -> RunEvent:
     """Write the answer to the record as a `verified` or `verify_failed` event.
 
-    The same answer again writes nothing and returns the event that has it.
+    The same answer again writes nothing and returns the event that has it. Where it was read does
+    not make it another answer: the scheduler adds evidence only while it runs.
 
     Raises:
         StoreError: the store failed.
     """
-    kind = "verified" if verification.verified else "verify_failed"
+    kind: EventKind = "verified" if verification.verified else "verify_failed"
     facts = verification.model_dump(mode="json")
     record = load_record(store, key)
     answers = [e for e in record.events if e.kind in ("verified", "verify_failed")] if record else []
-    if answers and answers[-1].kind == kind and answers[-1].facts == facts:
+    if answers and answers[-1].kind == kind and _answer(answers[-1].facts) == _answer(facts):
         return answers[-1]
-    return append_event(store, key, "verified" if verification.verified else "verify_failed", by, facts)
+    return append_event(store, key, kind, by, facts)
+
+
+def _answer(facts: dict[str, Any]) -> dict[str, Any]:
+    """What was answered, without the places it was read from."""
+    each = [{name: value for name, value in fact.items() if name != "evidence"} for fact in facts["facts"]]
+    return facts | {"facts": each}
 
 
 def _child(record: RunRecord, gateway: Describes | None) -> JobFacts | None:

@@ -430,6 +430,12 @@ def test_the_answer_is_recorded_once(tmp_path):
     assert event.facts["verified"] is True
     assert [fact["name"] for fact in event.facts["facts"]] == list(FACT_NAMES)
     assert record_verification(run.store, run.key, "bob@lap", verify(run)) == event
+    elsewhere = verify(run).model_copy(
+        update={
+            "facts": tuple(fact.model_copy(update={"evidence": ("elsewhere",)}) for fact in verify(run).facts)
+        }
+    )
+    assert record_verification(run.store, run.key, "bob@lap", elsewhere) == event
     count = len(run.record().events)
     run.path(MANIFEST).unlink()
     denied = record_verification(run.store, run.key, "ann@desk", verify(run))

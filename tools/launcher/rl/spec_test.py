@@ -26,19 +26,20 @@ ROLE_PLAN = {
     "micro_train_batch_size_per_gpu": 1,
     "n_samples_per_prompt": 4,
 }
-SPEC_TYPES: list[type[BaseModel]] = [
-    value
-    for module in (artifacts, context_budget, execution, runtime, topology, rl)
-    for value in vars(module).values()
-    if isinstance(value, type)
-    and issubclass(value, BaseModel)
-    and value.__module__.startswith("tools.launcher.rl.")
-]
-
-
-@pytest.mark.parametrize(
-    "model", sorted(set(SPEC_TYPES), key=lambda model: model.__name__), ids=lambda m: m.__name__
+SPEC_TYPES: list[type[BaseModel]] = sorted(
+    {
+        value
+        for module in (artifacts, context_budget, execution, runtime, topology, rl)
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, BaseModel)
+        and value.__module__.startswith("tools.launcher.rl.")
+    },
+    key=str,
 )
+
+
+@pytest.mark.parametrize("model", SPEC_TYPES, ids=[model.__name__ for model in SPEC_TYPES])
 def test_every_type_is_frozen_strict_closed_and_without_defaults(model):
     assert (
         model.model_config["frozen"]
