@@ -1,10 +1,18 @@
 """The committed files, as a test sees them: in its runfiles, or in a checkout."""
 
 import os
+import re
 from pathlib import Path
 
 # What lies in a checkout and is not committed.
 SKIPPED_FOLDERS = frozenset({".git", ".venv", "__pycache__", "node_modules", ".hypothesis"})
+
+# What the real rules_python lays into a test's runfiles: the standard library and
+# wheels below the root's `external`, a name that Bazel keeps for itself, and a virtual
+# environment and a start script for each program.
+EXTERNAL = "external"
+GENERATED_FOLDER = re.compile(r"_.+\.venv")
+GENERATED_FILE = re.compile(r"_.+_stage2_bootstrap\.py")
 
 
 def workspace_paths(root: Path) -> list[Path]:
@@ -14,10 +22,21 @@ def workspace_paths(root: Path) -> list[Path]:
         names[:] = [
             name
             for name in names
-            if name not in SKIPPED_FOLDERS and not name.startswith("bazel-") and "_cache" not in name
+            if not _is_skipped(name) and not (name == EXTERNAL and Path(folder) == root)
         ]
-        found += [Path(folder, file).relative_to(root) for file in files]
+        found += [
+            Path(folder, file).relative_to(root) for file in files if not GENERATED_FILE.fullmatch(file)
+        ]
     return sorted(found)
+
+
+def _is_skipped(folder: str) -> bool:
+    return (
+        folder in SKIPPED_FOLDERS
+        or folder.startswith("bazel-")
+        or "_cache" in folder
+        or GENERATED_FOLDER.fullmatch(folder) is not None
+    )
 
 
 def workspace_files(root: Path) -> dict[str, str]:

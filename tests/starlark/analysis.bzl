@@ -28,6 +28,7 @@ def _action_impl(ctx):
     env = analysistest.begin(ctx)
     actions = [a for a in analysistest.target_actions(env) if a.mnemonic == "RlPreflight"]
     asserts.equals(env, 1, len(actions))
+    asserts.equals(env, "0", actions[0].env.get("PYTHONHASHSEED"))
     inputs = [file.short_path for file in actions[0].inputs.to_list()]
     for expected in ["tests/starlark/experiment.py", "tests/starlark/cluster.yaml", "tests/starlark/manifest.yaml"]:
         asserts.true(env, expected in inputs, "%s is no input" % expected)

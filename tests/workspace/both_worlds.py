@@ -76,6 +76,7 @@ REQUIRED_OPTIONS = (
 
 # Files that must quote what they refuse or make.
 EXEMPT = {
+    "tests/lint/workspace_files_test.py": "names of what a test's runfiles hold",
     "tests/workspace/both_worlds.py": "this list",
     "tests/workspace/both_worlds_test.py": "examples of each refusal",
 }
@@ -274,6 +275,24 @@ def child_without_path(source: Source) -> Iterator[Finding]:
             )
 
 
+def start_script_taken(source: Source) -> Iterator[Finding]:
+    """A search for Python files that takes the start scripts of the real rules for sources."""
+    # A test makes what it searches; what a program ships or runs must be the same everywhere.
+    if source.starlark or source.file.endswith("_test.py"):
+        return
+    if any("_stage2_bootstrap" in text for _, text in _strings(source)):
+        return
+    for call in source.calls():
+        pattern = (_text(call.args[0]) if call.args else None) or ""
+        deep = _name(call.func).endswith(".rglob") or pattern.startswith("**/")
+        if deep and pattern.endswith("*.py"):
+            yield source.finding(
+                call,
+                "start-script-taken",
+                "the real rules lay _x_stage2_bootstrap.py beside the sources of a program x; skip it",
+            )
+
+
 def module_file(source: Source) -> Iterator[Finding]:
     """What MODULE.bazel asks of rules_python."""
     if source.file != "MODULE.bazel":
@@ -322,6 +341,7 @@ RULES: tuple[Callable[[Source], Iterator[Finding]], ...] = (
     hard_coded_repository,
     real_only_python,
     child_without_path,
+    start_script_taken,
     module_file,
 )
 

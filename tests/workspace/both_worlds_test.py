@@ -47,6 +47,12 @@ PASSING = {
         "tools/a.py",
         "def a():\n    code = f'import sys; sys.path[:] = {sys.path!r}'\n    subprocess.run([sys.executable, '-c', code])",
     ),
+    "start scripts are skipped": (
+        "tools/a.py",
+        "X = [p for p in y.rglob('*.py') if not p.name.endswith('_stage2_bootstrap.py')]",
+    ),
+    "a test searches": ("tools/a_test.py", "X = tmp_path.rglob('*.py')"),
+    "other files are searched": ("tools/a.py", "X = y.rglob('*.yaml')"),
     "another child": ("tools/a.py", "subprocess.run(['git'])"),
     "Rlocation": ("tools/a.py", "runfiles.Create().Rlocation('a')"),
     "version": ("tools/a.py", "importlib.metadata.version('pydantic')"),
@@ -161,6 +167,8 @@ FAILING = {
         "child-without-path",
         "PYTHONPATH",
     ),
+    "search": ("tools/a.py", "X = y.z.rglob('*.py')", 1, "start-script-taken", "skip it"),
+    "search by pattern": ("tools/a.py", "X = y.glob('**/*.py')", 1, "start-script-taken", "skip it"),
     "root package": ("email/a.py", "", 1, "root-name", "'email' is a module of the standard library"),
     "root module": ("queue.py", "", 1, "root-name", "'queue' is a module of the standard library"),
     "rules_python flag": (

@@ -244,6 +244,15 @@ def test_no_python(checkout: Checkout) -> None:
     )
 
 
+def test_a_python_is_named_once(checkout: Checkout) -> None:
+    assert checkout.run("version").returncode == 0
+    installed = checkout.log.read_text()
+    write_program(checkout.path / "timeout", "#!/bin/sh\nexit 1\n")  # a search would find none
+    result = checkout.run("version", SLIPWAY_PYTHON="")
+    assert result.returncode == 0, result.stderr
+    assert checkout.log.read_text() == installed
+
+
 def test_named_python_that_is_none(checkout: Checkout) -> None:
     old = write_program(checkout.home / "old", "#!/bin/sh\necho 'SyntaxError: what' >&2\nexit 1\n")
     result = checkout.run("version", SLIPWAY_PYTHON=str(old))

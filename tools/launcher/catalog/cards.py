@@ -9,7 +9,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-_CARD = ConfigDict(frozen=True, strict=True, extra="forbid")
+_CARD = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+_ADDRESS = r"^[a-z][a-z0-9]*://[^\s/]\S*$"
+"""An absolute address such as `s3://bucket/marin`."""
 
 PositiveInt = Field(default=None, gt=0)
 
@@ -129,9 +132,9 @@ class ClusterCard(BaseModel):
     """Host of the public parent: `ingress.host` in controller mode (EXE-10)."""
     region: str | None = None
     """Storage region of the nodes; a bucket of that region is called `marin-<region>` (EXE-17)."""
-    marin_prefix: str | None = None
+    marin_prefix: str | None = Field(default=None, pattern=_ADDRESS)
     """`MARIN_PREFIX` on that cluster: root of durable artifacts."""
-    temp_bucket: str | None = None
+    temp_bucket: str | None = Field(default=None, pattern=_ADDRESS)
     """Root of temporary data, without `tmp/`."""
     default_highest_band: Literal["system", "production", "interactive", "batch"] | None = None
     """Highest priority band of a user who is no administrator (EXE-03)."""

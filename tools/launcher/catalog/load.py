@@ -8,6 +8,8 @@ from tools.launcher.catalog.cards import ClusterCard, DatasetCard, ModelCard
 from tools.launcher.catalog.runtime_manifest import RuntimeManifest
 from tools.launcher.documents.strict_yaml import DocumentError, load_yaml_mapping
 
+_SHOWN_CHARACTERS = 80
+
 _MODELS: dict[str, type[BaseModel]] = {
     "model": ModelCard,
     "dataset": DatasetCard,
@@ -55,9 +57,17 @@ def _load(data: bytes, source: str, kind: str) -> Any:
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in item['loc']) or '(top)'}: {item['msg']}"
+            + ("" if item["type"] == "missing" else f", got {_seen(item['input'])}")
             for item in sorted(error.errors(), key=lambda item: [str(part) for part in item["loc"]])
         )
         raise DocumentError(source, "", problems, f"Correct the {kind.replace('_', ' ')}") from None
+
+
+def _seen(value: Any) -> str:
+    if isinstance(value, dict | tuple):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def _lists_to_tuples(value: Any) -> Any:

@@ -46,11 +46,11 @@ def test_null_is_known_and_absence_is_not():
     [
         (
             (b"name: lab", b"nmae: x\nname: lab"),
-            "m.yaml: nmae: Extra inputs are not permitted. Correct the model",
+            "m.yaml: nmae: Extra inputs are not permitted, got 'x'. Correct the model",
         ),
         ((b"heads: 32", b"heads: true"), "num_attention_heads: Input should be a valid integer"),
         ((b"heads: 32", b"heads: '32'"), "num_attention_heads: Input should be a valid integer"),
-        ((b"heads: 32", b"heads: 0"), "num_attention_heads: Input should be greater than 0"),
+        ((b"heads: 32", b"heads: 0"), "num_attention_heads: Input should be greater than 0, got 0. Correct"),
         ((b"kind: model", b"kind: cluster"), "kind is 'cluster', expected 'model'. Write `kind: model`"),
         ((b"kind: model\n", b""), "kind is None, expected 'model'"),
     ],
@@ -71,6 +71,11 @@ def test_the_other_cards_are_read():
     assert cluster.cpu_per_node == 128 and cluster.sm == "9.0"
     with pytest.raises(DocumentError, match="default_highest_band: Input should be 'system', 'production'"):
         load_cluster_card(b"kind: cluster\nname: h100\ndefault_highest_band: urgent\n", source="c")
+    with pytest.raises(DocumentError, match="cpu_per_node: Input should be a finite number, got inf"):
+        load_cluster_card(b"kind: cluster\nname: h100\ncpu_per_node: .inf\n", source="c")
+    for prefix in (b"''", b"../x", b"s3:/b", b"file:///x"):
+        with pytest.raises(DocumentError, match="marin_prefix: String should match pattern"):
+            load_cluster_card(b"kind: cluster\nname: h100\nmarin_prefix: " + prefix + b"\n", source="c")
     assert load_dataset_card(b"kind: dataset\nname: tiny\nrows: 12\n", source="d").rows == 12
     with pytest.raises(DocumentError, match="commit: Field required"):
         load_runtime_manifest(b"kind: runtime_manifest\nname: x\n", source="r")

@@ -29,7 +29,8 @@ usage: launcher COMMAND [flags]
 {commands}
 
 Each command has its own --help with examples. Exit status: 0 done, 1 failed or not verified,
-2 wrong usage, 3 refused (nothing started), 4 not known (call again), 130 interrupted.
+2 wrong usage, 3 refused (nothing started), 4 not known (call again), 130 interrupted,
+141 output closed, 143 terminated.
 
 examples:
   tools/bazel run //experiments/cat_count:launch

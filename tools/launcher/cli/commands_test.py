@@ -1,5 +1,6 @@
 """The command line: help, wrong usage, selection of runs, what errors look like."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -9,10 +10,11 @@ import pytest
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.commands import COMMANDS, run
 from tools.launcher.cli.errors import reporting
-from tools.launcher.cli.run_selection import NoSuchRun, select_run, short_name
+from tools.launcher.cli.run_selection import NoSuchRun, find_run, select_run, short_name
 from tools.launcher.iris.jobs import IrisUnreachable
+from tools.launcher.observe.run_testlib import Run
 from tools.launcher.store.file_store import FileStore
-from tools.launcher.store.records import RunKey, append_event, list_records
+from tools.launcher.store.records import RecordError, RunKey, append_event, list_records
 
 
 @pytest.fixture(autouse=True)
@@ -108,6 +110,52 @@ def test_runs_are_named_by_their_beginning(tmp_path):
         NoSuchRun, match="no run on record fits 'mice'. On record: cats/aaaaaaaa/1, cats/aaaaaaaa/2"
     ):
         select_run(records, "mice")
+
+
+def test_a_damaged_record_keeps_no_other_experiment_from_being_read(tmp_path):
+    store = FileStore(tmp_path / "store")
+    record(store, "cats", "a", 1, "x")
+    record(store, "dogs", "b", 1, "x")
+    next((tmp_path / "store" / "runs" / "cats").rglob("*.json")).write_text("{")
+    assert short_name(find_run(store, "dogs/b")) == "dogs/bbbbbbbb/1"
+    for wanted in ("cats", None, "mice", "not a name"):
+        with pytest.raises(RecordError, match="cannot be read"):
+            find_run(store, wanted)
+
+
+def test_an_empty_name_is_no_name(tmp_path):
+    store = FileStore(tmp_path / "store")
+    record(store, "cats", "a", 1, "x")
+    with pytest.raises(NoSuchRun, match="no run on record fits ''. On record: cats/aaaaaaaa/1"):
+        find_run(store, "")
+
+
+def test_a_full_disk_is_a_sentence(capsys):
+    def full(flags):
+        raise OSError(errno.ENOSPC, "No space left on device", "/state/slipway/local/lock")
+
+    assert reporting(full)(None) == exit_codes.UNKNOWN
+    assert capsys.readouterr().err == (
+        "error: /state/slipway/local/lock: No space left on device. Free the disk or correct the file, then "
+        "run the command again\n"
+    )
+
+
+def test_the_answer_about_a_run_that_goes_on_is_not_recorded(tmp_path, capsys):
+    going = Run(tmp_path / "slipway")
+    going.submit()
+    before = going.record().events
+    assert run(["verify", "cats"]) == exit_codes.FAILED
+    text = capsys.readouterr().out
+    assert "verified: no\n" in text
+    assert text.endswith("note: the run is running, so this is not its final answer and is not recorded\n")
+    assert going.record().events == before
+    assert run(["status"]) == exit_codes.OK
+    assert "note: the local Iris is not running, so this run does not go on." in capsys.readouterr().out
+    going.train()
+    going.finish()
+    assert run(["verify", "cats"]) == exit_codes.OK
+    assert [event.kind for event in going.record().events[-2:]] == ["succeeded", "verified"]
 
 
 def test_errors_of_our_world_become_sentences(capsys):

@@ -11,7 +11,7 @@ from tools.launcher.cli.runfiles_paths import WrongFile
 from tools.launcher.documents.strict_yaml import DocumentError
 from tools.launcher.iris.jobs import IrisError
 from tools.launcher.iris.local.shapes import ShapeNotOffered
-from tools.launcher.iris.local.state import LocalClusterError
+from tools.launcher.iris.local.state import LocalClusterError, StateFolderUnusable
 from tools.launcher.store.bundles import BundleError
 from tools.launcher.store.object_store import StoreError
 from tools.launcher.submit.code_archive import CodeIncomplete
@@ -27,9 +27,11 @@ _STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (CodeIncomplete, exit_codes.USAGE),
     (ShapeNotOffered, exit_codes.REFUSED),
     (RelaunchRefused, exit_codes.REFUSED),
+    (StateFolderUnusable, exit_codes.USAGE),
     (LocalClusterError, exit_codes.UNKNOWN),
     (StoreError, exit_codes.UNKNOWN),
     (IrisError, exit_codes.UNKNOWN),
+    (OSError, exit_codes.UNKNOWN),
 )
 """First match counts: a subclass stands before its base."""
 
@@ -41,11 +43,20 @@ def reporting(command: Callable[[Any], int]) -> Callable[[Any], int]:
     def run(flags: Any) -> int:
         try:
             return command(flags)
+        except BrokenPipeError:
+            raise  # Of the command's own output; see process_boundary.
         except tuple(kind for kind, _ in _STATUS_OF) as error:
-            sys.stderr.write(f"error: {error}\n")
+            sys.stderr.write(f"error: {_sentence(error)}\n")
             return next(status for kind, status in _STATUS_OF if isinstance(error, kind))
         except KeyboardInterrupt:
             sys.stderr.write("\ninterrupted: what was submitted goes on; look at it with `launcher status`\n")
             return exit_codes.INTERRUPTED
 
     return run
+
+
+def _sentence(error: Exception) -> str:
+    if not isinstance(error, OSError):
+        return str(error)
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}. Free the disk or correct the file, then run the command again"

@@ -17,3 +17,9 @@ UNKNOWN = 4
 
 INTERRUPTED = 130
 """Ctrl-C. The run goes on."""
+
+OUTPUT_CLOSED = 141
+"""Whoever read the output stopped reading (`| head`). The run goes on."""
+
+TERMINATED = 143
+"""SIGTERM. The run goes on."""

@@ -5,8 +5,10 @@ from typing import Any
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.errors import reporting
-from tools.launcher.cli.local_environment import local_environment
+from tools.launcher.cli.local_environment import LocalEnvironment, local_environment
 from tools.launcher.iris.local.control import ensure_running, status, stop
+from tools.launcher.store.records import append_event, list_records
+from tools.launcher.submit.source_state import read_source_state
 
 DESCRIPTION = """Starts, shows or stops the local Iris: the real controller with workers that say they have
 GPUs, on loopback, as a process of its own that outlives this command. State is kept in
@@ -26,12 +28,12 @@ def add_arguments(parser: Any) -> None:
 @reporting
 def run(flags: Any) -> int:
     """Start, show or stop; see DESCRIPTION. `status` exits with 1 if nothing runs."""
-    state = local_environment(os.environ).state
-    return {"start": _start, "status": _status, "stop": _stop}[flags.action](state)
+    here = local_environment(os.environ)
+    return {"start": _start, "status": _status, "stop": _stop}[flags.action](here)
 
 
-def _start(state: Any) -> int:
-    cluster = ensure_running(state, on_progress=lambda line: print(line, flush=True))
+def _start(here: LocalEnvironment) -> int:
+    cluster = ensure_running(here.state, on_progress=lambda line: print(line, flush=True))
     if cluster.note:
         print(cluster.note)
     print(
@@ -40,8 +42,8 @@ def _start(state: Any) -> int:
     return exit_codes.OK
 
 
-def _status(state: Any) -> int:
-    found = status(state)
+def _status(here: LocalEnvironment) -> int:
+    found = status(here.state)
     print(f"local Iris: {found.note}")
     if found.pid is not None:
         print(f"address: {found.url}\nprocess: {found.pid}\nstarted: {found.started_at}")
@@ -50,11 +52,21 @@ def _status(state: Any) -> int:
     return exit_codes.OK if found.running else exit_codes.FAILED
 
 
-def _stop(state: Any) -> int:
-    outcome = stop(state, on_progress=lambda line: print(line, flush=True))
+def _stop(here: LocalEnvironment) -> int:
+    outcome = stop(here.state, on_progress=lambda line: print(line, flush=True))
     if not outcome.was_running:
         print("local Iris: was not running")
         return exit_codes.OK
     print(f"local Iris: process {outcome.pid} {'had to be killed' if outcome.forced else 'stopped'}")
     print(f"jobs cancelled: {', '.join(outcome.ended_jobs) or 'none'}")
+    _record_cancelled(here, outcome.ended_jobs)
     return exit_codes.OK
+
+
+def _record_cancelled(here: LocalEnvironment, job_ids: tuple[str, ...]) -> None:
+    """A coordinator that is ended from outside cannot say so itself."""
+    who = read_source_state(os.environ).who
+    for record in list_records(here.store()):
+        if record.state.is_live and record.coordinator_job_id in job_ids:
+            facts = {"reason": "cancelled by `launcher local stop`", "interrupted": True}
+            append_event(here.store(), record.key, "failed", who, facts)

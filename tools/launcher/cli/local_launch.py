@@ -12,21 +12,26 @@ from tools.launcher.cli.progress_display import follow_on
 from tools.launcher.documents.canonical import sha256_hex
 from tools.launcher.iris.gateway import IrisGateway, connect
 from tools.launcher.iris.jobs import JobRequest
-from tools.launcher.iris.local.control import ensure_running
+from tools.launcher.iris.local.control import ensure_running, status
 from tools.launcher.iris.local.shapes import GangShape, check_offered
 from tools.launcher.observe.progress import FollowEnd, follow
 from tools.launcher.observe.render_text import show_verification
 from tools.launcher.observe.verify import record_verification, verify_run
 from tools.launcher.render.plan import plan_text
 from tools.launcher.store.bundles import BUNDLE_PREFIX, pack
+from tools.launcher.store.content import put_content
 from tools.launcher.store.records import RunKey, RunRecord, list_records, load_record, record_prefix
 from tools.launcher.submit.code_archive import make_code_archive
-from tools.launcher.submit.machine import SubmitOutcome, SubmitState, ended_before, submit_once
-from tools.launcher.submit.relaunch import relaunch_ordinal
+from tools.launcher.submit.machine import SubmitOutcome, SubmitState, decided_before, submit_once
+from tools.launcher.submit.relaunch import relaunch_ordinal, wait_until_quiet
 from tools.launcher.submit.request import LaunchFacts, coordinator_request, run_key
 from tools.launcher.submit.settle import settle
 from tools.launcher.submit.source_state import SourceState, read_source_state
 
+_SAID = {
+    SubmitState.SUBMITTED: "submitted",
+    SubmitState.ADOPTED: "already submitted: following it",
+}
 _REFUSALS = (SubmitState.CONFLICT, SubmitState.REFUSED)
 
 
@@ -77,9 +82,11 @@ def launch_locally(files: ExperimentFiles, flags: Any) -> int:
         return exit_codes.OK
     if not flags.relaunch:
         newest = next((record for record in earlier if record.key.ordinal == ordinal), None)
-        ended = None if newest is None else ended_before(newest)
-        if ended is not None:
-            return _finish(ended, here, None, source)
+        decided = None if newest is None else decided_before(newest, files.bundle)
+        if decided is not None:
+            # Of a store that was cleaned: what the run was meant to do is read from its bundle.
+            put_content(here.store(), BUNDLE_PREFIX, pack(files.bundle))
+            return _finish(decided, here, None, source)
 
     cluster = ensure_running(here.state, shape=shape, on_progress=lambda line: print(line, flush=True))
     if cluster.note:
@@ -90,9 +97,9 @@ def launch_locally(files: ExperimentFiles, flags: Any) -> int:
     )
     with connect(cluster.url) as gateway:
         if flags.relaunch:
-            ordinal = relaunch_ordinal(
-                [settle(here.store(), gateway, record, source.who) for record in earlier]
-            )
+            settled = [settle(here.store(), gateway, record, source.who) for record in earlier]
+            ordinal = relaunch_ordinal(settled)
+            wait_until_quiet(gateway, settled)
         outcome = submit_once(
             here.store(),
             gateway,
@@ -102,7 +109,7 @@ def launch_locally(files: ExperimentFiles, flags: Any) -> int:
             make_code_archive(),
         )
         if outcome.state in (SubmitState.SUBMITTED, SubmitState.ADOPTED):
-            print(f"coordinator: {outcome.job_id} ({outcome.state.value})", flush=True)
+            print(f"coordinator: {outcome.job_id} ({_SAID[outcome.state]})", flush=True)
             if flags.detach:
                 print(
                     f"detached: follow it with `tools/bazel run //tools/launcher -- status {outcome.key.experiment}`"
@@ -155,7 +162,10 @@ def _print_request(files: ExperimentFiles, facts: LaunchFacts) -> None:
 def _follow(key: RunKey, here: LocalEnvironment, gateway: IrisGateway, source: SourceState) -> int:
     last = follow_on(sys.stdout, follow(here.store(), key, here.object_root(), gateway))
     if last.end in (FollowEnd.UNREACHABLE, FollowEnd.COORDINATOR_SILENT):
-        sys.stderr.write(f"error: {last.message}\n")
+        sys.stderr.write(
+            f"error: {last.message}. The local Iris: {status(here.state).note}. Launch again: that starts it if "
+            "need be and finds out what became of the run\n"
+        )
         return exit_codes.UNKNOWN
     record = load_record(here.store(), key)
     if record is None:
@@ -187,7 +197,18 @@ def _verify(
     print(f"record: {here.store_url}/{record_prefix(record.key)}")
     if record.reason:
         sys.stderr.write(f"run {record.state.value}: {record.reason}\n")
+        if _may_go_better(record):
+            sys.stderr.write(
+                "to try the same document again: the same command with --relaunch (through Bazel: "
+                "`-- --relaunch`); it resumes from the newest whole checkpoint\n"
+            )
     verification = verify_run(record, here.store(), here.object_root(), gateway)
     record_verification(here.store(), record.key, source.who, verification)
     show_verification(verification, sys.stdout)
     return exit_codes.OK if verification.verified else exit_codes.FAILED
+
+
+def _may_go_better(record: RunRecord) -> bool:
+    """True if a step failed, or the coordinator was ended; not if the plan itself is what was refused."""
+    failures = [event.facts for event in record.events if event.kind == "failed"]
+    return bool(failures and failures[-1].keys() & {"step", "interrupted", "job_id"})

@@ -10,6 +10,7 @@ from typing import Any
 
 from tools.launcher.catalog.cards import ClusterCard, DatasetCard, ModelCard
 from tools.launcher.cli.experiment_module import ExperimentError
+from tools.launcher.documents.canonical import CanonicalEncodingError, canonical_json
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
 from tools.launcher.documents.yaml_writer import dump_yaml
 from tools.launcher.graph.artifact_graph import ArtifactGraph, build_graph
@@ -19,8 +20,9 @@ from tools.launcher.preflight.engine import run_preflight
 from tools.launcher.preflight.findings import PreflightReport
 from tools.launcher.preflight.geometry import Geometry
 from tools.launcher.preflight.registry import CHECKS
-from tools.launcher.preflight.render_text import report_json
+from tools.launcher.preflight.render_text import report_json, warnings_text
 from tools.launcher.preflight.subject import PlannedFrom, PreflightSubject
+from tools.launcher.preflight.wording import counted
 from tools.launcher.render.digests import LaunchDigests, digest_file, digests_of
 from tools.launcher.render.graph_document import render_graph_document
 from tools.launcher.render.launch_document import Storage, artifact_path, render_launch_document
@@ -48,7 +50,7 @@ class PreflightFailed(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class PlannedExperiment:
-    """The five outputs as bytes, and the lines that a build prints."""
+    """The five outputs as bytes, and what a build prints: two lines, then the warnings."""
 
     launch: bytes
     graph: bytes
@@ -78,9 +80,24 @@ def plan_experiment(
         smoke: label of the experiment whose success a large launch requires, for the plan.
 
     Raises:
-        ExperimentError: the graph has no single RL step, or lacks `stage`; or the cluster card has no storage.
+        ExperimentError: the graph has no single RL step, or lacks `stage`; the cluster card has no storage;
+            a value that no check can read, or no file can hold; no terminal step has the target's version.
         PreflightFailed: there are errors. Nothing has been rendered for writing then.
     """
+    try:
+        return _planned_experiment(terminals, inputs, label, options, stage, smoke)
+    except CanonicalEncodingError as error:
+        raise ExperimentError(f"a value cannot be pinned: {str(error).removeprefix('$.')}") from None
+
+
+def _planned_experiment(
+    terminals: tuple[ArtifactStep, ...],
+    inputs: BuildInputs,
+    label: str,
+    options: Mapping[str, str],
+    stage: str,
+    smoke: str | None,
+) -> PlannedExperiment:
     graph = build_graph(terminals)
     run, payload = _rl_step(graph)
     if stage not in graph.stages:
@@ -93,6 +110,9 @@ def plan_experiment(
     report = run_preflight(subject, CHECKS)
     if report.errors:
         raise PreflightFailed(report)
+    _require_judged(report)
+    _require_version(terminals, inputs.version)
+    canonical_json(document)  # names what no file can hold, by its place
 
     launch = dump_yaml(document)
     if load_yaml_mapping(launch, source="launch document") != document:
@@ -108,14 +128,32 @@ def plan_experiment(
         **_planned(inputs, graph, payload, document, subject, digests, storage),
     )
     graph_document = render_graph_document(graph, document, storage, experiment=label, default_stage=stage)
+    canonical_json(graph_document)
     return PlannedExperiment(
         launch=launch,
         graph=_json_bytes(graph_document),
         plan=_json_bytes(plan.model_dump(mode="json")),
         report=report_html(plan),
         digest=digest_file(digests),
-        summary=plan_summary(plan),
+        summary=plan_summary(plan) + warnings_text(report),
     )
+
+
+def _require_judged(report: PreflightReport) -> None:
+    """A value of a wrong type is no missing fact: what nobody could judge is not planned."""
+    if report.unusable:
+        needs = "".join(
+            f"\n    needed: {need} (for {', '.join(ids)})" for need, ids in report.unusable.items()
+        )
+        raise ExperimentError(f"preflight cannot judge these values. Write what is needed:{needs}")
+
+
+def _require_version(terminals: tuple[ArtifactStep, ...], version: str) -> None:
+    if all(step.version != version for step in terminals):
+        found = ", ".join(step.address for step in terminals)
+        raise ExperimentError(
+            f"the target has the version {version}, main() returns {found}. Write version=inputs.version"
+        )
 
 
 def _json_bytes(value: Any) -> bytes:
@@ -234,7 +272,7 @@ def _roles(geometry: Geometry) -> tuple[PlannedRole, ...]:
         nodes=geometry.policy_nodes if geometry.colocate_all else geometry.rollout_nodes,
         gpus=geometry.rollout_gpus,
         layout=(
-            f"{geometry.engines} engines of {geometry.engine_gpus} GPUs (TP {geometry.engine_tp}, "
+            f"{counted(geometry.engines, 'engine')} of {counted(geometry.engine_gpus, 'GPU')} (TP {geometry.engine_tp}, "
             f"PP {geometry.engine_pp}, DP {geometry.engine_dp}, EP {geometry.engine_ep})"
             + (", sharing the policy's GPUs" if geometry.colocate_all else "")
         ),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from absl.flags import argparse_flags
 
+from tools.launcher.catalog.cards import DatasetCard, ModelCard
 from tools.launcher.catalog.load import (
     load_cluster_card,
     load_dataset_card,
@@ -29,7 +30,9 @@ OUTPUTS = ("launch", "graph", "plan", "report", "digest")
 
 def main(arguments: Sequence[str]) -> int:
     """Run one preflight; see --help."""
-    flags = _parser().parse_args(arguments)
+    flags = _parser().parse_args(_expanded(arguments))
+    # Absolute before the experiment runs, which may change the working directory.
+    places = {name: Path(getattr(flags, f"{name}_out")).absolute() for name in OUTPUTS}
     try:
         planned = _plan(flags)
     except PreflightFailed as failed:
@@ -40,40 +43,93 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(text)
         return 1
     except (ExperimentError, BuildOptionError, DocumentError) as error:
-        sys.stderr.write(f"error: {flags.label}: {error}\n")
+        if flags.format == "json":
+            refusal = {"experiment": flags.label, "verdict": "reject", "violations": [], "error": str(error)}
+            sys.stderr.write(json.dumps(refusal, indent=2) + "\n")
+        else:
+            sys.stderr.write(_printable(f"error: {flags.label}: {error}") + "\n")
         return 1
-    for name in OUTPUTS:
-        Path(getattr(flags, f"{name}_out")).write_bytes(getattr(planned, name))
+    for name, place in places.items():
+        place.write_bytes(getattr(planned, name))
     sys.stdout.write(planned.summary)
     return 0
 
 
+def _printable(text: str) -> str:
+    """Text of an experiment without its terminal codes; line ends stay."""
+    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
+
+
 def _plan(flags: argparse.Namespace) -> PlannedExperiment:
-    models = [load_model_card(Path(path).read_bytes(), source=path) for path in flags.model]
-    datasets = [load_dataset_card(Path(path).read_bytes(), source=path) for path in flags.dataset]
+    models = [load_model_card(_read(path), source=path) for path in flags.model]
+    datasets = [load_dataset_card(_read(path), source=path) for path in flags.dataset]
     inputs = BuildInputs(
         version=flags.version,
-        runtime=load_runtime_manifest(Path(flags.runtime).read_bytes(), source=flags.runtime),
-        cluster=load_cluster_card(Path(flags.cluster).read_bytes(), source=flags.cluster),
-        models={card.name: card for card in models},
-        datasets={card.name: card for card in datasets},
+        runtime=load_runtime_manifest(_read(flags.runtime), source=flags.runtime),
+        cluster=load_cluster_card(_read(flags.cluster), source=flags.cluster),
+        models=_by_name(models, "model", "models"),
+        datasets=_by_name(datasets, "dataset", "datasets"),
     )
     # Sources that the target lists beside main are imported by their path from the root.
     if "." not in sys.path:
         sys.path.append(".")
     main_file = Path(flags.main)
     experiment = load_experiment(main_file)
-    options = dict(option.split("=", 1) for option in flags.option)
+    options = _options(flags.option)
     terminals = explained(lambda: experiment.build(inputs, options), main_file)
     return plan_experiment(
         terminals, inputs, label=flags.label, options=options, stage=flags.stage, smoke=flags.smoke
     )
 
 
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ExperimentError(
+            f"{path} cannot be read: {error.strerror}. Correct the label in the target"
+        ) from None
+
+
+def _by_name[Card: (ModelCard, DatasetCard)](cards: list[Card], kind: str, attribute: str) -> dict[str, Card]:
+    by_name: dict[str, Card] = {}
+    for card in cards:
+        if card.name in by_name:
+            raise ExperimentError(
+                f"two {kind} cards are named '{card.name}'. Keep one of them in `{attribute}`"
+            )
+        by_name[card.name] = card
+    return by_name
+
+
+def _options(texts: Sequence[str]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise BuildOptionError(f"option '{name}' has no value. Write {name}=VALUE")
+        if name in options:
+            raise BuildOptionError(f"option '{name}' is given twice. Keep one of the values")
+        options[name] = value
+    return options
+
+
+def _expanded(arguments: Sequence[str]) -> list[str]:
+    """Put the lines of each `@file` in its place.
+
+    Only a newline ends a line: argparse's own reader would also split at U+2028 and its like.
+    """
+    expanded: list[str] = []
+    for argument in arguments:
+        if argument.startswith("@"):
+            expanded += Path(argument[1:]).read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+        else:
+            expanded.append(argument)
+    return expanded
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse_flags.ArgumentParser(
-        prog="preflight", description=__doc__, fromfile_prefix_chars="@", inherited_absl_flags=None
-    )
+    parser = argparse_flags.ArgumentParser(prog="preflight", description=__doc__, inherited_absl_flags=None)
     parser.add_argument("--label", required=True, help="label of the rl_experiment target")
     parser.add_argument("--main", required=True, help="the experiment's Python file")
     parser.add_argument("--version", required=True, help="artifact version")

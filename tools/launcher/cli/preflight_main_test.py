@@ -1,19 +1,22 @@
 """The preflight binary on a real experiment: its outputs, and every way to be refused."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tools.launcher.cli.preflight_main import OUTPUTS, main
+from tools.launcher.cli.preflight_main import OUTPUTS, _expanded, main
 from tools.launcher.documents.canonical import digest_of
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
 
 EXPERIMENT = Path("experiments/gsm8k_grpo/experiment.py")
 
 
-def preflight(tmp_path: Path, *extra: str, source: str | None = None, **replaced: str) -> int:
+def arguments(tmp_path: Path, source: str | None = None, **replaced: str) -> list[str]:
+    """The action's arguments for gsm8k_grpo, with its source or single flags replaced."""
     main_file = EXPERIMENT
     if source is not None:
         main_file = tmp_path / "experiment.py"
@@ -31,7 +34,11 @@ def preflight(tmp_path: Path, *extra: str, source: str | None = None, **replaced
         **{f"{name}_out": str(tmp_path / f"out.{name}") for name in OUTPUTS},
         **replaced,
     }
-    return main([*(f"--{name}={value}" for name, value in flags.items()), *extra])
+    return [f"--{name}={value}" for name, value in flags.items()]
+
+
+def preflight(tmp_path: Path, *extra: str, source: str | None = None, **replaced: str) -> int:
+    return main([*arguments(tmp_path, source, **replaced), *extra])
 
 
 def changed(*replacements: tuple[str, str]) -> str:
@@ -62,6 +69,15 @@ def test_a_good_experiment_writes_its_five_outputs(tmp_path, capsys):
     assert len(lines) == 2
 
 
+def test_warnings_are_printed_and_let_the_plan_pass(tmp_path, capsys):
+    source = changed(('"epochs": 1, "max_steps": steps', '"epochs": 1, "max_steps": 100000'))
+    assert preflight(tmp_path, source=source) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "warning: BAT-17 at skyrl.trainer.max_steps"
+    assert lines[4].startswith("    repair: ")
+    assert len(outputs(tmp_path)) == len(OUTPUTS)
+
+
 def test_the_outputs_are_the_same_every_time(tmp_path):
     first, second = tmp_path / "a", tmp_path / "b"
     first.mkdir(), second.mkdir()
@@ -69,6 +85,28 @@ def test_the_outputs_are_the_same_every_time(tmp_path):
     for name in OUTPUTS:
         assert (first / f"out.{name}").read_bytes() == (second / f"out.{name}").read_bytes()
         assert str(tmp_path) not in (first / f"out.{name}").read_text()
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "12345"])
+def test_no_output_depends_on_the_hash_seed_or_the_machine(tmp_path, seed):
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir(), there.mkdir()
+    assert preflight(here) == 0
+    code = "import sys; from tools.launcher.cli.preflight_main import main; sys.exit(main(sys.argv[1:]))"
+    subprocess.run(
+        [sys.executable, "-c", code, *arguments(there)],
+        env={
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "PYTHONHASHSEED": seed,
+            "TZ": "Pacific/Auckland",
+            "LC_ALL": "C",
+            "HOME": "/nonexistent",
+        },
+        check=True,
+        capture_output=True,
+    )
+    for name in OUTPUTS:
+        assert (here / f"out.{name}").read_bytes() == (there / f"out.{name}").read_bytes()
 
 
 def test_one_broken_number_is_refused_with_id_place_numbers_and_repair(tmp_path, capsys):
@@ -107,6 +145,67 @@ def test_three_broken_numbers_are_three_violations_of_one_run(tmp_path, capsys):
         (("seed=17,", "seed=17, sead=18,"), "SkyRLSpec.sead: Extra inputs are not permitted, got 18"),
         (('inputs.dataset("gsm8k")', 'inputs.dataset("gsm9k")'), "no card named 'gsm9k' is declared"),
         (('relative_path="hf/step-32"', "relative_path=str(1 // 0)"), "ZeroDivisionError"),
+        (("seed=17,", "seed=[10**5000],"), "SkyRLSpec.seed: Input should be a valid integer, got a list"),
+        (
+            ('gpu_variant="H100"', "gpu_variant=10**5000"),
+            "Input should be a valid string, got an integer of 16610",
+        ),
+        (
+            ("seed=17,", "seed=10**5000,"),
+            "a value cannot be pinned: run.seed is an integer of 16610 bits. Use at most 64",
+        ),
+        (
+            ("cpu=48,", "cpu=float('nan'),"),
+            "IrisSkyRLExecution.cpu.float: Input should be a finite number, got nan",
+        ),
+        (
+            ('wandb_entity="marin-community"', 'wandb_entity="\\ud800"'),
+            "a value cannot be pinned: iris.wandb_entity holds a lone surrogate. Use valid Unicode",
+        ),
+        (
+            ('"strategy": "fsdp2"', '"strategy": 5'),
+            "preflight cannot judge these values. Write what is needed:\n    needed: skyrl.trainer.strategy as str, it is 5 (for BAT-03",
+        ),
+        (
+            ("return skyrl_step(", "raise SystemExit(0)\n    return skyrl_step("),
+            "the experiment ends the process with SystemExit(0)",
+        ),
+        (
+            ("STEPS = {", "import sys; sys.exit()\nSTEPS = {"),
+            "the experiment ends the process with SystemExit(None)",
+        ),
+        (
+            ("return skyrl_step(", "main.build(inputs, {'scale': 'smoke'})\n    return skyrl_step("),
+            "RecursionError: maximum",
+        ),
+        (
+            ("return skyrl_step(", "raise AssertionError\n    return skyrl_step("),
+            "experiment.py:116: AssertionError\n",
+        ),
+        (
+            ("STEPS = {", "import helper\nSTEPS = {"),
+            "No module named 'helper'. List the file in srcs and import it by its path",
+        ),
+        (
+            ("recipe=SkyRLRecipe.combine(", "recipe=dict("),
+            "SkyRLSpec.recipe: Input should be an instance of SkyRLRecipe, got a mapping",
+        ),
+        (
+            ("objective=OBJECTIVE,", "objective=None,"),
+            "TypeError: recipe part 'objective' is a NoneType. Give a mapping",
+        ),
+        (
+            ("step=hf_model(qwen, qwen.export)", "step=data"),
+            "ArtifactHfModel.step: Value error, tests/gsm8k@2026.09.01 is of the kind dataset, needed is hf_model or skyrl\n",
+        ),
+        (
+            ("hf_model(qwen, qwen.export)", "hf_model(qwen, None)"),
+            "experiment.py:71: the model card 'qwen3-0.6b' names no artifact",
+        ),
+        (
+            ("version=inputs.version", 'version="2026.01.01"'),
+            "the target has the version 2026.09.21, main() returns users/lab/tests/qwen06-gsm8k-rl@2026.01.01. Write version=inputs.version",
+        ),
         (
             ("return skyrl_step(spec, execution, export_hf=True)", "return data"),
             "an experiment has exactly one skyrl_step, this graph has 0 (none)",
@@ -129,11 +228,104 @@ def test_a_wrong_experiment_ends_in_a_sentence_that_names_the_place(tmp_path, ca
         ({"option": "scale=huge"}, "option scale='huge' is not one of smoke, full"),
         ({"stage": "evaluate"}, "stage 'evaluate' does not end this graph. Its stages: rl"),
         ({"cluster": "third_party/models/qwen3_0_6b.yaml"}, "kind is 'model', expected 'cluster'"),
+        (
+            {"runtime": "nowhere.yaml"},
+            "nowhere.yaml cannot be read: No such file or directory. Correct the label",
+        ),
+        ({"main": "nowhere.py"}, "nowhere.py does not exist. Set main to the experiment's .py file"),
+        ({"option": "scale"}, "option 'scale' has no value. Write scale=VALUE"),
+        ({"version": "٢٠٢٦.٠٩.٢١"}, "is neither YYYY.MM.DD, YYYY.MM.DD.N, dev nor <label>-dev"),
     ],
 )
 def test_a_wrong_declaration_ends_in_a_sentence(tmp_path, capsys, replaced, sentence):
     assert preflight(tmp_path, **replaced) == 1
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("extra", "sentence"),
+    [
+        ("--option=scale=full", "option 'scale' is given twice. Keep one of the values"),
+        ("--model=third_party/models/qwen3_0_6b.yaml", "two model cards are named 'qwen3-0.6b'. Keep one"),
+    ],
+)
+def test_what_is_declared_twice_is_refused(tmp_path, capsys, extra, sentence):
+    assert preflight(tmp_path, extra) == 1
+    assert sentence in capsys.readouterr().err
+    assert outputs(tmp_path) == []
+
+
+def test_the_line_is_named_when_main_is_given_by_a_relative_path(tmp_path, capsys, monkeypatch):
+    # As in a build action; Python itself makes the file names of modules absolute.
+    monkeypatch.setattr("sys.path", list(sys.path))
+    (tmp_path / "experiments" / "x").mkdir(parents=True)
+    files = {
+        "runtime": "third_party/marinskyrl/81ae0ef7.yaml",
+        "cluster": "third_party/clusters/cw_us_east_02a.yaml",
+        "model": "third_party/models/qwen3_0_6b.yaml",
+        "dataset": "third_party/datasets/gsm8k.yaml",
+    }
+    absolute = {name: str(Path(file).absolute()) for name, file in files.items()}
+    (tmp_path / "experiments/x/experiment.py").write_text(
+        changed(("return skyrl_step(", "return 1 // 0  # "))
+    )
+    monkeypatch.chdir(tmp_path)
+    assert preflight(tmp_path, main="experiments/x/experiment.py", **absolute) == 1
+    assert ": experiments/x/experiment.py:116: ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_an_experiment_that_changes_the_working_directory_writes_where_it_was_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(Path.cwd())  # the experiment's change is undone after the test
+    place = Path(os.path.relpath(tmp_path))
+    source = changed(("return skyrl_step(", "import os; os.chdir('/')\n    return skyrl_step("))
+    assert (
+        preflight(tmp_path, source=source, **{f"{name}_out": str(place / f"out.{name}") for name in OUTPUTS})
+        == 0
+    )
+    assert len(outputs(tmp_path)) == len(OUTPUTS)
+
+
+def test_a_refusal_by_sentence_has_a_json_form(tmp_path, capsys):
+    assert preflight(tmp_path, "--format=json", stage="evaluate") == 1
+    assert json.loads(capsys.readouterr().err) == {
+        "experiment": "//experiments/gsm8k_grpo:gsm8k_grpo",
+        "verdict": "reject",
+        "violations": [],
+        "error": "stage 'evaluate' does not end this graph. Its stages: rl",
+    }
+
+
+def test_terminal_codes_of_an_experiment_do_not_reach_the_terminal(tmp_path, capsys):
+    source = changed(
+        ("return skyrl_step(", 'raise ValueError("\\x1b[31mred\\nline")\n    return skyrl_step(')
+    )
+    assert preflight(tmp_path, source=source) == 1
+    text = capsys.readouterr().err
+    assert "ValueError:  [31mred\nline" in text and "\x1b" not in text
+
+
+def test_only_a_newline_ends_an_argument_of_a_file(tmp_path, capsys):
+    # One argument a line, as the build action writes them.
+    source = changed(
+        ('scale: Literal["smoke", "full"]', "scale: str"), ("STEPS[scale]", '{"a\\u2028--b": 8}[scale]')
+    )
+    arguments = tmp_path / "arguments"
+    (tmp_path / "experiment.py").write_text(source)
+    assert preflight(tmp_path, source=source, option="scale=a\u2028--b") == 0
+    lines = ["--option=scale=a\u2028--b", f"--main={tmp_path / 'experiment.py'}"]
+    arguments.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert _expanded([f"@{arguments}", "--x"]) == [*lines, "--x"]
+
+
+def test_a_value_in_a_recipe_section_of_another_kind_is_no_traceback(tmp_path):
+    assert (
+        preflight(
+            tmp_path, source=changed(('"environment": {"env_class": "gsm8k"}', '"environment": "gsm8k"'))
+        )
+        == 0
+    )
+    graph = json.loads((tmp_path / "out.graph").read_text())
+    assert [step["config"].get("env_class") for step in graph["steps"] if step["kind"] == "dataset"] == [None]
 
 
 def test_a_cluster_without_storage_is_refused(tmp_path, capsys):

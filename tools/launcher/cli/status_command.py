@@ -8,10 +8,9 @@ from tools.launcher.cli import exit_codes
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.local_environment import local_environment
 from tools.launcher.cli.local_gateway import gateway_if_running
-from tools.launcher.cli.run_selection import select_run
+from tools.launcher.cli.run_selection import find_run
 from tools.launcher.observe.render_text import show_status
 from tools.launcher.observe.status import read_status
-from tools.launcher.store.records import list_records
 
 DESCRIPTION = """Shows the newest run on record, or the one that is named, and where it stands.
 
@@ -32,7 +31,12 @@ def add_arguments(parser: Any) -> None:
 def run(flags: Any) -> int:
     """Show one run; see DESCRIPTION."""
     here = local_environment(os.environ)
-    record = select_run(list_records(here.store()), flags.run)
+    record = find_run(here.store(), flags.run)
     with gateway_if_running(here) as gateway:
         show_status(read_status(record, here.store(), here.object_root(), gateway), sys.stdout)
+    if gateway is None and record.state.is_live:
+        print(
+            "note: the local Iris is not running, so this run does not go on. Launch the experiment again: "
+            "that starts it and finds out what became of the run"
+        )
     return exit_codes.OK

@@ -4,6 +4,7 @@ The rehearsal writes it for what it imports and evaluates; the coordinator write
 RL run, whose runtime knows nothing of steps.
 """
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.launcher.coordinator.graph_file import GraphStep
 from tools.launcher.documents.canonical import canonical_json
-from tools.launcher.documents.files import write_atomically
+from tools.launcher.documents.files import write_atomically, write_once
 
 RECORD_FILE = ".artifact.json"
+CLAIM_FILE = ".claim.json"
+
+
+_FINGERPRINT = re.compile(rb'"fingerprint":"([0-9a-f]{8})')
 
 
 class ArtifactMismatch(Exception):
@@ -79,6 +84,34 @@ def reusable(step: GraphStep, record: ArtifactRecord | None) -> bool:
             "Give the changed step a new version, or build the plan that made the artifact"
         )
     return True
+
+
+def claim_output(folder: Path, step: GraphStep) -> None:
+    """Take a step's output path for its fingerprint, before the first file of it is made.
+
+    Checkpoints of an attempt that did not finish lie below a path of name and version. A plan that was
+    changed under the same version would resume from another recipe's.
+
+    Args:
+        folder: the output path.
+        step: about to be made, for the first time or again.
+
+    Raises:
+        ArtifactMismatch: a step of another fingerprint has begun to be made there.
+    """
+    claim = {"schema": 1, "name": step.name, "version": step.version, "fingerprint": step.fingerprint}
+    data = canonical_json(claim) + b"\n"
+    if write_once(folder / CLAIM_FILE, data):
+        return
+    stored = (folder / CLAIM_FILE).read_bytes()
+    if stored != data:
+        found = _FINGERPRINT.search(stored)
+        raise ArtifactMismatch(
+            f"{step.output_path} was begun for another plan of {step.address} (fingerprint "
+            f"{found[1].decode() if found else 'not to be read'}, this plan has {step.fingerprint[:8]}), and "
+            "its checkpoints are that plan's. Give the changed step a new version, or build the plan that "
+            "began it"
+        )
 
 
 def write_run_record(

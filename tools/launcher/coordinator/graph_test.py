@@ -8,6 +8,7 @@ import pytest
 
 from tools.launcher.coordinator.artifact_record import (
     ArtifactMismatch,
+    claim_output,
     read_record,
     reusable,
     write_run_record,
@@ -189,6 +190,23 @@ def test_the_real_runtime_launches_and_makes_nothing_else():
         runtime.import_artifact(_step(MODEL), "t", "r")
     with pytest.raises(NoMaker, match="makes no evaluate"):
         runtime.evaluate(_step(EVALUATION), "s3://b/e")
+
+
+def test_an_output_that_was_begun_is_of_one_fingerprint(tmp_path):
+    step = _step(RUN)
+    claim_output(tmp_path / "run", step)
+    claim_output(tmp_path / "run", step)
+    changed = step.model_copy(update={"fingerprint": "ab" * 32})
+    with pytest.raises(ArtifactMismatch) as caught:
+        claim_output(tmp_path / "run", changed)
+    assert str(caught.value) == (
+        f"{step.output_path} was begun for another plan of {RUN} (fingerprint {step.fingerprint[:8]}, this plan "
+        "has abababab), and its checkpoints are that plan's. Give the changed step a new version, or build "
+        "the plan that began it"
+    )
+    (tmp_path / "run" / ".claim.json").write_bytes(b"")
+    with pytest.raises(ArtifactMismatch, match="fingerprint not to be read"):
+        claim_output(tmp_path / "run", step)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.launcher.coordinator.answer import AnswerProblem, read_answer
-from tools.launcher.coordinator.artifact_record import read_record, reusable, write_run_record
+from tools.launcher.coordinator.artifact_record import claim_output, read_record, reusable, write_run_record
 from tools.launcher.coordinator.attempt import Attempt, is_same_run
 from tools.launcher.coordinator.commands import Completed, run_command
 from tools.launcher.coordinator.graph_file import GraphStep
@@ -103,6 +103,7 @@ def _train(
     manifest = _manifest_of(attempt, object_root)
     # Killed between the manifest and our record: the run is done, only its mark is missing.
     if manifest is None:
+        claim_output(object_root.path(step.output_path), step)
         document = object_root.path(f"{attempt.attempts_root}/{attempt.attempt_id}/launch.yaml")
         write_atomically(document, attempt.document)
         children = _Children(attempt, record, find_child, known_children)

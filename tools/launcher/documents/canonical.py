@@ -11,6 +11,8 @@ import json
 import math
 from typing import Any
 
+_MAX_BITS = 64  # What other readers of JSON and YAML hold; beyond 4300 digits Python itself writes none.
+
 
 class CanonicalEncodingError(ValueError):
     """A value has no canonical form. The message names its place and the fix."""
@@ -27,18 +29,13 @@ def canonical_json(value: object) -> bytes:
         UTF-8 bytes without a final newline. `1` and `1.0` give different bytes.
 
     Raises:
-        CanonicalEncodingError: for any other type, for NaN and infinities, for keys which
-            are not strings, and for text that is not valid Unicode.
+        CanonicalEncodingError: for any other type, for NaN and infinities, for integers of more
+            than 64 bits, for keys which are not strings, and for text that is not valid Unicode.
     """
     _require_canonical(value, "$")
-    try:
-        return json.dumps(
-            value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        ).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise CanonicalEncodingError(
-            f"text holds a lone surrogate: {error.reason}. Use valid Unicode"
-        ) from None
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode("utf-8")
 
 
 def sha256_hex(data: bytes) -> str:
@@ -59,7 +56,16 @@ def _require_canonical(value: Any, place: str) -> None:
     # `type(...) is` on purpose: a subclass (an IntEnum, a str with behaviour) would encode as
     # its base and so hide what it is.
     kind = type(value)
-    if value is None or kind in (bool, int, str):
+    if value is None or kind is bool:
+        return
+    if kind is str:
+        _require_unicode(value, place)
+        return
+    if kind is int:
+        if value.bit_length() > _MAX_BITS:
+            raise CanonicalEncodingError(
+                f"{place} is an integer of {value.bit_length()} bits. Use at most {_MAX_BITS}"
+            )
         return
     if kind is float:
         if not math.isfinite(value):
@@ -75,8 +81,16 @@ def _require_canonical(value: Any, place: str) -> None:
                 raise CanonicalEncodingError(
                     f"{place} has the key {key!r} ({type(key).__name__}). Use string keys"
                 )
+            _require_unicode(key, f"a key of {place}")
             _require_canonical(item, f"{place}.{key}")
         return
     raise CanonicalEncodingError(
         f"{place} is a {kind.__name__}, which has no stable identity. Use text, numbers, lists or mappings"
     )
+
+
+def _require_unicode(text: str, place: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise CanonicalEncodingError(f"{place} holds a lone surrogate. Use valid Unicode") from None

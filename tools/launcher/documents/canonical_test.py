@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 from tools.launcher.documents.canonical import CanonicalEncodingError, canonical_json, digest_of, sha256_hex
 
 SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**64) + 1, 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
 )
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
@@ -38,7 +42,9 @@ def test_the_encoding_is_pinned():
         ({"a": [{1, 2}]}, "$.a[0] is a set, which has no stable identity"),
         ({1: "x"}, "$ has the key 1 (int). Use string keys"),
         ({"a": object()}, "$.a is a object, which has no stable identity"),
-        ("\ud800", "text holds a lone surrogate"),
+        ({"a": ["\ud800"]}, "$.a[0] holds a lone surrogate. Use valid Unicode"),
+        ({"\ud800": 1}, "a key of $ holds a lone surrogate"),
+        ({"a": 10**5000}, "$.a is an integer of 16610 bits. Use at most 64"),
     ],
 )
 def test_what_has_no_identity_is_refused(value, sentence):

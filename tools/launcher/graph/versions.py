@@ -7,7 +7,7 @@ check ART-02; no peer asks for it.
 import datetime
 import re
 
-_FIXED = re.compile(r"(\d{4})\.(\d{2})\.(\d{2})(?:\.(0|[1-9]\d*))?")
+_FIXED = re.compile(r"(\d{4})\.(\d{2})\.(\d{2})(?:\.(0|[1-9]\d*))?", re.ASCII)
 _MUTABLE = re.compile(r"(?:[a-z0-9][a-z0-9_-]*-)?dev")
 _MONTHS = 12
 

@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.documents.strict_yaml import DocumentError, load_yaml_mapping
 from tools.launcher.iris.jobs import JobFacts
-from tools.launcher.observe.evidence import Unreadable, list_ranks, ranks_in, read_metrics, read_object
+from tools.launcher.observe.evidence import Unreadable, list_ranks, ranks_in, read_object
 from tools.launcher.observe.run_files import RunFiles
 from tools.launcher.observe.safetensors_header import TornFile, read_safetensors_header
+from tools.launcher.observe.training_steps import training_steps
 from tools.launcher.store.locations import ObjectRoot
 
 
@@ -117,11 +118,10 @@ def model_loaded_as_declared(files: RunFiles, attempt_uri: str, root: ObjectRoot
     )
 
 
-def optimizer_steps_advanced(files: RunFiles, attempt_uri: str, root: ObjectRoot) -> Fact:
+def optimizer_steps_advanced(files: RunFiles, attempt_id: str, root: ObjectRoot) -> Fact:
     """The optimizer made every step of the plan, one after the other, and the weights moved."""
-    uri = f"{attempt_uri}/metrics.jsonl"
-    metrics = read_metrics(root, uri)
-    evidence = [uri]
+    metrics = training_steps(files, attempt_id, root)
+    evidence = list(metrics.sources)
     problems = [metrics.problem] if metrics.problem else []
     steps = [line["step"] for line in metrics.lines]
     if not steps:
@@ -140,13 +140,14 @@ def optimizer_steps_advanced(files: RunFiles, attempt_uri: str, root: ObjectRoot
     if any(later <= earlier for earlier, later in itertools.pairwise(updates)):
         problems.append(f"the optimizer's update count does not rise: {', '.join(map(str, updates[:12]))}")
     if steps:
-        problems += _weights_moved(files, attempt_uri, steps[-1], root, evidence)
+        problems += _weights_moved(files, files.attempt_uri(attempt_id), steps[-1], root, evidence)
     expected = "at least 1 step" if files.max_steps is None else f"{files.max_steps} steps"
     seen = problems
     if not problems:
         first, last = metrics.lines[0], metrics.lines[-1]
         rewards = f"reward {first['reward_mean']:.3f} to {last['reward_mean']:.3f}"
-        resumed = f" (resumed after step {steps[0] - 1})" if steps[0] > 1 else ""
+        own_from = steps[-1] + 1 if metrics.own_from is None else metrics.own_from
+        resumed = f" (resumed after step {own_from - 1})" if own_from > 1 else ""
         seen = [f"steps {steps[0]} to {steps[-1]}{resumed}, {rewards}, weights changed"]
     return Fact(
         name="optimizer_steps_advanced",

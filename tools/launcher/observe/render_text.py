@@ -1,5 +1,6 @@
 """Status and verification as text: plain lines anywhere, tables and colours on a terminal only."""
 
+import textwrap
 from typing import TYPE_CHECKING, TextIO
 
 from tools.launcher.observe.status import JobView, RunStatus
@@ -9,6 +10,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 REHEARSAL_NOTE = "rehearsal: a CPU stand-in ran this plan; no language model was trained"
+
+# With state, tasks and steps before it, a line of progress stays below 120 characters.
+WAIT_CHARACTERS = 72
 
 _STATE_STYLES = {
     "succeeded": "green",
@@ -64,8 +68,10 @@ def progress_line(status: RunStatus) -> str:
         parts.append(f"step {status.step}/{_or_unknown(status.steps_expected)}")
     if status.reward_last is not None:
         parts.append(f"reward {status.reward_last:.3f}")
+    if status.coordinator is not None and status.coordinator.state == "unknown" and not status.state.is_final:
+        parts.append("Iris does not answer")
     if status.pending_reason:
-        parts.append(f"waits: {status.pending_reason}")
+        parts.append(f"waits: {_brief_wait(status.pending_reason)}")
     if status.reason:
         parts.append(status.reason)
     return "  ".join(" ".join(part.split()) for part in parts)
@@ -134,6 +140,15 @@ def _console(stream: TextIO) -> "Console":
     from rich.console import Console
 
     return Console(file=stream, highlight=False)
+
+
+def _brief_wait(reason: str) -> str:
+    """The scheduler's words, short enough for a line; `status` shows all of them.
+
+    Where they tell first why no present node fits and then what the autoscaler does, the latter counts.
+    """
+    words = reason.rpartition("Autoscaler: ")[2].removeprefix("Scheduler: ")
+    return textwrap.shorten(words, WAIT_CHARACTERS, placeholder=" ...")
 
 
 def _job_words(job: JobView | None) -> str:

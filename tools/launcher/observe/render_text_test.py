@@ -76,6 +76,19 @@ def test_progress_in_one_line(tmp_path):
     iris.put(CHILD_ID, "pending", tasks=2, pending_reason="no room\nfor 2")
     status = read_status(run.record(), run.store, run.root, iris)
     assert progress_line(status).endswith("  waits: no room for 2")
+    scheduler = (
+        "Scheduler: No workers match constraints: ['device-type', 'device-variant'] Autoscaler: (scaling up) "
+        "Waiting for worker scale-up in scale group 'h100x8-n02' (1 slice(s) requested)"
+    )
+    iris.put(CHILD_ID, "pending", tasks=2, pending_reason=scheduler)
+    status = read_status(run.record(), run.store, run.root, iris)
+    assert progress_line(status).endswith(
+        "  waits: (scaling up) Waiting for worker scale-up in scale group 'h100x8-n02' ..."
+    )
+    assert len(progress_line(status)) < 150 and f"waits: {scheduler}\n" in status_text(status)
+    iris.reachable = False
+    status = read_status(run.record(), run.store, run.root, iris)
+    assert progress_line(status).endswith("  reward 0.750  Iris does not answer")
     run.event("failed", reason="gone")
     assert progress_line(read_status(run.record(), run.store, run.root, iris)).endswith("  gone")
 

@@ -24,6 +24,7 @@ class RunFiles(BaseModel):
     Attributes:
         run_id: of the document.
         attempt_id: 12 hex digits of the record's own attempt.
+        attempts: ids of all attempts of this document up to the record's, oldest first.
         num_nodes: tasks of the gang; a task stands for a node.
         gpus_per_node, gpu_variant: of one node.
         model_uri, model_identity, model_local_path, tokenizer_revision: the declared starting weights.
@@ -37,6 +38,7 @@ class RunFiles(BaseModel):
 
     run_id: str
     attempt_id: str
+    attempts: tuple[str, ...]
     num_nodes: int = Field(ge=1)
     gpus_per_node: int
     gpu_variant: str
@@ -56,6 +58,12 @@ class RunFiles(BaseModel):
     def attempt_uri(self, attempt_id: str) -> str:
         """Folder of an attempt's files."""
         return f"{self.attempts_root}/{attempt_id}"
+
+    def attempts_before(self, attempt_id: str) -> tuple[str, ...]:
+        """Ids of the attempts of this document before one, newest first; none if it is not of them."""
+        if attempt_id not in self.attempts:
+            return ()
+        return self.attempts[: self.attempts.index(attempt_id)][::-1]
 
 
 def run_files(record: RunRecord, store: ObjectStore) -> RunFiles:
@@ -87,6 +95,10 @@ def run_files(record: RunRecord, store: ObjectStore) -> RunFiles:
         return RunFiles(
             run_id=run["id"],
             attempt_id=record.attempt_ids[-1] if record.attempt_ids else attempt_id_of(record.key),
+            attempts=tuple(
+                attempt_id_of(record.key.model_copy(update={"ordinal": ordinal}))
+                for ordinal in range(1, record.key.ordinal + 1)
+            ),
             num_nodes=allocation["num_nodes"],
             gpus_per_node=allocation["gpus_per_node"],
             gpu_variant=allocation["gpu_variant"],

@@ -6,6 +6,7 @@ from tools.launcher.iris.jobs import IrisError, is_terminal
 from tools.launcher.observe.evidence import ranks_in, read_metrics
 from tools.launcher.observe.run_files import RunFiles, answering_attempt, run_files
 from tools.launcher.observe.scheduler import Describes
+from tools.launcher.observe.training_steps import training_steps
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import ObjectStore, StoreError
 from tools.launcher.store.records import RunKey, RunRecord, RunState
@@ -177,9 +178,13 @@ def _training(
     if files is None or files.rl_step is None:
         return 0, 0, None, None
     try:
-        attempt = files.attempt_uri(answering_attempt(record, files, object_root))
+        attempt_id = answering_attempt(record, files, object_root)
+        attempt = files.attempt_uri(attempt_id)
         joined = [rank for rank in ranks_in(object_root.path(f"{attempt}/joined")) if rank < files.num_nodes]
         lines = read_metrics(object_root, f"{attempt}/metrics.jsonl").lines
+        # Until the end is known, steps of an earlier attempt may still have to be done again.
+        if record.state is RunState.SUCCEEDED:
+            lines = training_steps(files, attempt_id, object_root).lines
     except (StoreError, OSError) as error:
         notes.append(str(error))
         return 0, 0, None, None

@@ -71,7 +71,7 @@ def verify_run(
     facts = (
         tasks_joined(files, attempt_uri, object_root, child),
         model_loaded_as_declared(files, attempt_uri, object_root),
-        optimizer_steps_advanced(files, attempt_uri, object_root),
+        optimizer_steps_advanced(files, attempt_id, object_root),
         artifacts,
     )
     return Verification(

@@ -17,9 +17,10 @@ from tools.launcher.observe.run_testlib import (
     finished_run,
     safetensors,
 )
+from tools.launcher.observe.status import read_status
 from tools.launcher.observe.verify import FACT_NAMES, record_verification, verify_run
 from tools.launcher.store.content import DigestMismatch
-from tools.launcher.store.records import append_event, load_record
+from tools.launcher.store.records import append_event, attempt_id_of, load_record
 
 CHECKPOINT, EXPORT, MANIFEST = (
     f"{TMP}/checkpoints/global_step_3",
@@ -93,6 +94,43 @@ def cut(uri):
         path.write_bytes(path.read_bytes()[:-3])
 
     return damage
+
+
+def test_steps_of_the_attempt_before_count_where_this_one_resumed(tmp_path):
+    """A run killed after its last checkpoint leaves its successor nothing to train."""
+    run = Run(tmp_path)
+    before = f"{TMP}/attempts/{run.attempt}/metrics.jsonl"
+    run.submit()
+    run.train()
+    lines = run.path(before).read_bytes().splitlines(keepends=True)
+    run.event("failed", reason="killed")
+    run.key = run.key.model_copy(update={"ordinal": 2})
+    run.attempt = attempt_id_of(run.key)
+    run.event("intent", **{**record_facts(run), "job_name": "cats-2"})
+    run.submit()
+    run.train()
+    run.finish()
+    for own, seen in (
+        ([], "steps 1 to 3 (resumed after step 3), reward 0.250 to 0.750"),
+        (lines[2:], "steps 1 to 3 (resumed after step 2), reward 0.250 to 0.750"),
+    ):
+        run.write(f"{run.attempt_uri}/metrics.jsonl", b"".join(own))
+        answer = fact(verify(run), "optimizer_steps_advanced")
+        assert answer.ok and answer.seen.startswith(seen)
+        assert answer.evidence[:2] == (f"{run.attempt_uri}/metrics.jsonl", before)
+        assert verify(run).verified
+        assert read_status(run.record(), run.store, run.root, None).step == 3
+    run.write(f"{run.attempt_uri}/metrics.jsonl", b"")
+    run.write(before, b"".join(lines[:2]))
+    assert "the last step is 2" in fact(verify(run), "optimizer_steps_advanced").seen
+    run.path(before).unlink()
+    assert "0 optimizer steps" in fact(verify(run), "optimizer_steps_advanced").seen
+
+
+def record_facts(run):
+    """What the intent of attempt 1 says, for one of the next."""
+    first = load_record(run.store, run.key.model_copy(update={"ordinal": 1}))
+    return first.events[0].facts
 
 
 def metrics(*lines):

@@ -1,9 +1,10 @@
 """What an author wrote down, in a recipe or in a document."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tools.launcher.preflight.subject import PreflightSubject
-from tools.launcher.preflight.wording import delete
+from tools.launcher.preflight.wording import delete, shown
 from tools.launcher.rl.recipe import leaves
 
 
@@ -12,7 +13,9 @@ class Declaration(NamedTuple):
 
     value: Any
     where: str
-    """Start of a sentence that ends with `path=value`: the recipe part, or nothing for a document."""
+    """Start of a sentence that ends with `path=value`: the recipe parts, or nothing for a document."""
+    written: str
+    """The value for a message; all of them where parts disagree."""
     repair: str
     """How to take it back."""
 
@@ -27,13 +30,22 @@ def declaration(subject: PreflightSubject, path: str) -> Declaration | None:
         below_skyrl = f"skyrl.{path}"
         if not subject.declares(below_skyrl):
             return None
-        return Declaration(subject.get(below_skyrl), "", delete(below_skyrl))
-    recipe = subject.planned.recipe
-    for leaf, value in leaves(recipe.settings):
+        value = subject.get(below_skyrl)
+        return Declaration(value, "", shown(value), delete(below_skyrl))
+    found = [
+        (part, value) for part, content in subject.planned.recipe.parts for value in _values_at(content, path)
+    ]
+    if not found:
+        return None
+    names = [f"'{part}'" for part, _ in found]
+    where = f"recipe part {names[0]} sets " if len(names) == 1 else f"recipe parts {' and '.join(names)} set "
+    written = " and ".join(dict.fromkeys(shown(value) for _, value in found))
+    return Declaration(found[0][1], where, written, f"delete {path} from the recipe")
+
+
+def _values_at(content: Mapping[str, Any], path: str) -> list[Any]:
+    """What one recipe part sets at `path`: nothing, or one value; a mapping where it sets something below."""
+    for leaf, value in leaves(content):
         if leaf == path or leaf.startswith(f"{path}."):
-            return Declaration(
-                value if leaf == path else {},
-                f"recipe part '{recipe.origins.get(leaf, '?')}' sets ",
-                f"delete {path} from the recipe",
-            )
-    return None
+            return [value if leaf == path else {}]
+    return []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import Check
-from tools.launcher.preflight.findings import Finding, NotChecked, PreflightReport, Violation
+from tools.launcher.preflight.findings import UNUSABLE, Finding, NotChecked, PreflightReport, Violation
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 
 
@@ -25,9 +25,7 @@ def run_preflight(subject: PreflightSubject, checks: Sequence[Check]) -> Preflig
         except MissingFact as missing:
             not_checked.append(NotChecked(id=check.id, title=check.title, needs=str(missing)))
         except UnreadableValue as unreadable:
-            not_checked.append(
-                NotChecked(id=check.id, title=check.title, needs=f"a usable value: {unreadable}")
-            )
+            not_checked.append(NotChecked(id=check.id, title=check.title, needs=f"{UNUSABLE}{unreadable}"))
         found[check.id] = findings
 
     failed = {

@@ -221,6 +221,36 @@ def test_following_the_repairs_ends_in_a_plan_without_errors(base, path):
                 content = after
 
 
+def test_the_gpu_variant_and_the_cluster_card_do_not_undo_each_others_repairs():
+    for changes in (
+        {_WIDTH: 8},
+        {_PLACEMENT + "policy_num_gpus_per_node": 8},
+        {_PLACEMENT + "ref_num_gpus_per_node": 4},
+    ):
+        content, rounds = changed(EXAMPLES["moe"], {"iris.allocation.gpu_variant": "GB200"} | changes), 0
+        while errors := preflight(content).errors:
+            rounds += 1
+            assert rounds <= 4, [(item.id, item.repair) for item in errors]
+            for item in errors:
+                content = repaired(content, item.repair) or content
+
+
+def test_a_colocated_plan_shrinks_to_its_cluster_in_one_round():
+    content = changed(EXAMPLES["smoke"], _nodes(4) | {_ENGINES: 32, _T: 32, _M: 32})
+    facts = {"cluster": cluster_card(max_nodes=2, gpus_per_node=8)}
+    (violation,) = preflight(content, **facts).errors
+    assert violation.id == "GEO-25"
+    after = repaired(content, violation.repair)
+    assert after is not None and preflight(after, **facts).errors == ()
+
+
+def test_a_value_of_a_wrong_type_is_told_apart_from_a_missing_fact():
+    report = preflight(changed(EXAMPLES["smoke"], {"skyrl.trainer.strategy": 5}))
+    assert list(report.unusable) == ["skyrl.trainer.strategy as str, it is 5"]
+    assert "BAT-03" in report.unusable["skyrl.trainer.strategy as str, it is 5"]
+    assert preflight(EXAMPLES["smoke"]).unusable == {}
+
+
 def test_an_empty_document_is_judged():
     assert ids({}) == ["ART-08", "ART-12", "ART-15", "ART-15", "ART-16", "BAT-19"]
 

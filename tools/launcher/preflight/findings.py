@@ -6,6 +6,9 @@ from pydantic import BaseModel, ConfigDict
 
 Severity = Literal["error", "warning"]
 
+UNUSABLE = "a usable value: "
+"""Start of `NotChecked.needs` where the document has a value that the check cannot read."""
+
 _FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid")
 
 
@@ -55,6 +58,16 @@ class PreflightReport(BaseModel):
     def errors(self) -> tuple[Violation, ...]:
         """The violations that stop a build."""
         return tuple(violation for violation in self.violations if violation.severity == "error")
+
+    @property
+    def unusable(self) -> dict[str, tuple[str, ...]]:
+        """What checks could not read in the document -> their ids. Normally an error says why."""
+        needs: dict[str, tuple[str, ...]] = {}
+        for item in self.not_checked:
+            if item.needs.startswith(UNUSABLE):
+                need = item.needs.removeprefix(UNUSABLE)
+                needs[need] = (*needs.get(need, ()), item.id)
+        return needs
 
     @property
     def warnings(self) -> tuple[Violation, ...]:

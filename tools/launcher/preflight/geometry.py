@@ -280,6 +280,17 @@ class Geometry:
         return world // size
 
 
+NVL72_VARIANTS = ("gb200", "gb300")
+NVL72_GPUS_PER_POD = 4
+"""Placement rule of Iris for NVL72 racks (marin-iris 0.2.210; contract, runtime-facts.md §14)."""
+
+
+def node_width_of(variant: Any) -> int | None:
+    """Return the GPUs per node that a GPU variant implies, None where it implies none."""
+    nvl72 = isinstance(variant, str) and variant.lower().startswith(NVL72_VARIANTS)
+    return NVL72_GPUS_PER_POD if nvl72 else None
+
+
 def ceil_div(number: int, by: int) -> int:
     """Return the quotient rounded up, exactly."""
     return -(-number // by)

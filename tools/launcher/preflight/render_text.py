@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tools.launcher.preflight.findings import PreflightReport
+from tools.launcher.preflight.findings import PreflightReport, Violation
+from tools.launcher.preflight.wording import counted
 
 
 def report_text(report: PreflightReport, *, subject: str) -> str:
@@ -12,21 +13,20 @@ def report_text(report: PreflightReport, *, subject: str) -> str:
         report: what preflight found.
         subject: how the text calls what was judged, such as `//experiments/cat_count:cat_count`.
     """
-    lines: list[str] = []
-    for violation in (*report.errors, *report.warnings):
-        lines += [
-            _line(f"{violation.severity}: {violation.id} at {violation.path}"),
-            f"    {_line(violation.message)}",
-            f"    repair: {_line(violation.repair)}",
-        ]
+    lines = [line for violation in (*report.errors, *report.warnings) for line in _violation_lines(violation)]
     lines += [
         _line(f"not checked: {item.id} ({item.title}): needs {item.needs}") for item in report.not_checked
     ]
     lines.append(
-        f"preflight of {subject}: {_count(len(report.errors), 'error')}, {_count(len(report.warnings), 'warning')}, "
-        f"{_count(len(report.passed), 'check')} passed, {len(report.not_checked)} not checked"
+        f"preflight of {subject}: {counted(len(report.errors), 'error')}, {counted(len(report.warnings), 'warning')}, "
+        f"{counted(len(report.passed), 'check')} passed, {len(report.not_checked)} not checked"
     )
     return "\n".join(lines) + "\n"
+
+
+def warnings_text(report: PreflightReport) -> str:
+    """Return the warnings as lines of text, for a report without errors; "" if there are none."""
+    return "".join(f"{line}\n" for violation in report.warnings for line in _violation_lines(violation))
 
 
 def report_json(report: PreflightReport) -> dict[str, Any]:
@@ -48,10 +48,14 @@ def report_json(report: PreflightReport) -> dict[str, Any]:
     }
 
 
+def _violation_lines(violation: Violation) -> list[str]:
+    return [
+        _line(f"{violation.severity}: {violation.id} at {violation.path}"),
+        f"    {_line(violation.message)}",
+        f"    repair: {_line(violation.repair)}",
+    ]
+
+
 def _line(text: str) -> str:
     """Keep text of a document on one line, and free of terminal codes."""
     return "".join(character if character.isprintable() else " " for character in text)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -22,8 +22,17 @@ def shown(value: Any) -> str:
     try:
         text = repr(value)
     except ValueError:  # Python writes no integer of more than 4300 digits
-        return f"an integer of {value.bit_length()} bits"
+        return (
+            f"an integer of {value.bit_length()} bits"
+            if isinstance(value, int)
+            else f"a {type(value).__name__}"
+        )
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number with its unit, such as `1 node` or `2 nodes`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def below(place: str, key: Any) -> str:

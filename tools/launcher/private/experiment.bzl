@@ -3,7 +3,7 @@
 load("@bazel_skylib//rules:build_test.bzl", "build_test")
 load("@bazel_skylib//rules:diff_test.bzl", "diff_test")
 load("@rules_python//python:defs.bzl", "py_binary")
-load(":names.bzl", "experiment_name_problem", "option_text")
+load(":names.bzl", "experiment_name_problem", "option_problem", "option_text")
 load(":preflight.bzl", "rl_experiment_file", "rl_preflight")
 
 # Verb -> the program behind it and the outputs it reads. `:plan` needs neither Iris nor its wheels.
@@ -75,6 +75,10 @@ def rl_experiment(
     problem = experiment_name_problem(name, native.package_name())
     if problem:
         fail(problem)
+    for option, value in (options or {}).items():
+        problem = option_problem(option, value)
+        if problem:
+            fail("rl_experiment //{}:{}: {}".format(native.package_name(), name, problem))
     common = {"tags": tags or [], "testonly": testonly, "visibility": visibility}
     helper = {"tags": ["manual"], "testonly": testonly, "visibility": ["//visibility:private"]}
 
@@ -105,6 +109,12 @@ def rl_experiment(
         tags = tags or [],
     )
     if golden:
+        if not native.glob([golden], allow_empty = True):
+            fail("rl_experiment //{}:{}: the golden '{}' does not exist. Create it, empty, add the target to tests/goldens/BUILD.bazel, and run: tools/bazel run //tests/goldens:update".format(
+                native.package_name(),
+                name,
+                golden,
+            ))
         diff_test(
             name = name + ".golden_test",
             failure_message = "The rendered document of //{}:{} changed. If that is wanted: tools/bazel run //tests/goldens:update".format(native.package_name(), name),

@@ -2,6 +2,8 @@
 
 VERBS = ["launch", "plan", "rehearse"]
 
+_NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
 def experiment_name_problem(name, package):
     """Says what is wrong with the name of an experiment.
 
@@ -14,15 +16,48 @@ def experiment_name_problem(name, package):
     """
     if name in VERBS:
         return "rl_experiment //{}:{}: '{}' is the name of a verb. Choose another name.".format(package, name, name)
-    for character in name.elems():
-        if not (character.isalnum() or character == "_"):
-            return "rl_experiment //{}:{}: the name has '{}'. Use letters, digits and '_', such as '{}', because targets like '{}.launch' are derived from it.".format(
-                package,
-                name,
-                character,
-                name.replace(character, "_"),
-                name.replace(character, "_"),
-            )
+    if not name:
+        return "rl_experiment in //{}: the name is empty. Use letters, digits and '_'.".format(package)
+    bad = [character for character in name.elems() if character not in _NAME_CHARACTERS]
+    if not bad:
+        return None
+    better = "".join([character if character in _NAME_CHARACTERS else "_" for character in name.elems()])
+    return "rl_experiment //{}:{}: the name has '{}'. Use letters, digits and '_', such as '{}', because targets like '{}.launch' are derived from it.".format(
+        package,
+        name,
+        bad[0],
+        better,
+        better,
+    )
+
+def option_problem(option, value):
+    """Says what is wrong with one entry of `options`.
+
+    Args:
+      option: name of the option.
+      value: its value as BUILD.bazel gives it.
+
+    Returns:
+      A sentence with name, value and fix; None if the entry is good.
+    """
+    if not option or [character for character in option.elems() if character not in _NAME_CHARACTERS]:
+        return "options has the name '{}'. Give the name of a parameter of main().".format(option)
+    if type(value) not in ["bool", "int", "float", "string"]:
+        return "option '{}' is {}, of the type {}. Give text, a number or a boolean.".format(option, value, type(value))
+    return line_problem("option '{}'".format(option), option_text(value))
+
+def line_problem(what, text):
+    """Says so when a text has line breaks, which would be further arguments of the build action.
+
+    Args:
+      what: how the message calls the text.
+      text: the text.
+
+    Returns:
+      A sentence, or None.
+    """
+    if "\n" in text or "\r" in text:
+        return "{} has a line break. Write it on one line.".format(what)
     return None
 
 def option_text(value):

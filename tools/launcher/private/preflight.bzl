@@ -1,14 +1,18 @@
 """rl_preflight: the rule whose action is preflight."""
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
+load(":names.bzl", "line_problem")
 load(":providers.bzl", "CardInfo", "RlExperimentInfo", "RuntimeManifestInfo")
+
+def _short(label):
+    return "//{}:{}".format(label.package, label.name)
 
 def _card(ctx, target, kind, attribute):
     info = target[CardInfo]
     if info.kind != kind:
         fail("{}: {} of {} is a {} card. Give a {}_card target.".format(
-            ctx.label,
-            target.label,
+            _short(ctx.label),
+            _short(target.label),
             attribute,
             info.kind,
             kind,
@@ -16,6 +20,12 @@ def _card(ctx, target, kind, attribute):
     return info.card
 
 def _rl_preflight_impl(ctx):
+    texts = {"version": ctx.attr.version, "stage": ctx.attr.stage}
+    texts.update({"option '%s'" % name: value for name, value in ctx.attr.options.items()})
+    for what, text in texts.items():
+        problem = line_problem(what, text)
+        if problem:
+            fail("{}: {}".format(_short(ctx.label), problem))
     outputs = {
         "digest": ctx.actions.declare_file(ctx.label.name + ".digest"),
         "graph": ctx.actions.declare_file(ctx.label.name + ".graph.json"),
@@ -54,6 +64,8 @@ def _rl_preflight_impl(ctx):
         arguments = [args],
         inputs = [ctx.file.main, manifest, cluster] + ctx.files.srcs + models + datasets,
         outputs = outputs.values(),
+        # An experiment that lists a set writes the same order every time.
+        env = {"PYTHONHASHSEED": "0"},
         mnemonic = "RlPreflight",
         progress_message = "Preflight of %{label}",
     )

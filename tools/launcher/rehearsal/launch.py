@@ -4,6 +4,7 @@ The steps and their order are those of the runtime launcher (contract/launch-doc
 """
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -44,6 +45,9 @@ TASK_DISK: Final = "1GB"
 DEFAULT_TIMEOUT_SECONDS: Final = 6 * 3600
 MODULE: Final = "tools.launcher.rehearsal"
 CHILD_USER: Final = "rehearsal"  # Iris asks for one; a child belongs to its parent's user.
+
+# Iris begins a task's error with what the sentence says already.
+_EXIT_CODE: Final = re.compile(r"^\s*Exit code: -?\d+\.?\s*(stderr:\s*)?")
 
 _POLL_SECONDS: Final = 0.2
 _ERROR_TAIL_CHARACTERS: Final = 1200
@@ -386,7 +390,7 @@ def _said(task: TaskFacts, attempt: Path) -> str:
             return str(left["reason"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    return _tail(task.error)
+    return _tail(_EXIT_CODE.sub("", task.error))
 
 
 def _tail(text: str) -> str:

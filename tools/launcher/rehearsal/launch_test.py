@@ -321,7 +321,15 @@ def test_the_cause_is_the_task_that_blames_nobody(tmp_path):
     _leave_failure(tmp_path, 0, "lost rank 1")
     facts = _facts("failed", [_task(0, code=PEER_FAILED), _task(1, code=137, error="Exit code: 137")])
     assert failure_reason(facts, tmp_path) == (
-        f"child job {CHILD} is failed: task 1 of 2 ended with exit code 137 (killed): Exit code: 137"
+        f"child job {CHILD} is failed: task 1 of 2 ended with exit code 137 (killed)"
+    )
+
+
+def test_the_exit_code_is_said_once(tmp_path):
+    said = "Exit code: 3. stderr: [rehearsal] this task failed: no rows"
+    assert failure_reason(_facts("failed", [_task(0, code=3, error=said)]), tmp_path) == (
+        f"child job {CHILD} is failed: task 0 of 1 ended with exit code 3: "
+        "[rehearsal] this task failed: no rows"
     )
 
 

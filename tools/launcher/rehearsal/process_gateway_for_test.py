@@ -24,7 +24,7 @@ def code_archive() -> bytes:
     root = Path(__file__).absolute().parents[3]
     files = {}
     for path in sorted((root / "tools").rglob("*.py")):
-        if not path.name.endswith("_test.py"):
+        if not path.name.endswith(("_test.py", "_stage2_bootstrap.py")):
             files[path.relative_to(root).as_posix()] = path.read_bytes()
     files.setdefault("tools/__init__.py", b"")
     files.setdefault("tools/launcher/__init__.py", b"")

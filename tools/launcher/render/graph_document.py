@@ -72,7 +72,8 @@ def _work(step: ArtifactStep, graph: ArtifactGraph, launch_document: dict[str, A
     if step.kind == "evaluate":
         return dict(step.config)
     relative_paths: list[str] = []
-    env_class = (launch_document["skyrl"].get("environment") or {}).get("env_class")
+    environment = launch_document["skyrl"].get("environment")
+    env_class = environment.get("env_class") if isinstance(environment, dict) else None
     for run in graph.steps:
         if not isinstance(run.payload, SkyRLStepPayload):
             continue

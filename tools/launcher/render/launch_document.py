@@ -142,6 +142,7 @@ def render_launch_document(payload: SkyRLStepPayload, storage: Storage) -> dict[
 
 def _skyrl_section(spec: SkyRLSpec) -> dict[str, JsonValue]:
     section = _copied(spec.recipe.settings)
+    section.pop("context_budget", None)  # CTX-03 reports it; the budget of the spec is judged.
     ordered: dict[str, JsonValue] = (
         {"entrypoint": section.pop("entrypoint")} if "entrypoint" in section else {}
     )

@@ -86,6 +86,26 @@ def test_the_plan_says_what_a_reader_needs():
         assert part in text
 
 
+def test_an_authors_text_stays_on_its_line():
+    allocation = PLAN.allocation | {"cluster": "a\nb\x1b[31m"}
+    plan = PLAN.model_copy(update={"allocation": allocation})
+    assert len(plan_summary(plan).splitlines()) == 2
+    assert "on a b [31m, stage rl" in plan_summary(plan)
+    assert len(plan_text(plan).splitlines()) == len(plan_text(PLAN).splitlines())
+    assert "\x1b" not in plan_text(plan) + plan_summary(plan)
+
+
+def test_one_of_something_is_no_plural():
+    role = PLAN.roles[0].model_copy(update={"nodes": 1, "gpus": 1})
+    batches = PLAN.batches.model_copy(
+        update={"samples_per_prompt": 1, "data_parallel_ranks": 1, "rows_per_rank": 1, "micro_batch": 1}
+    )
+    text = plan_text(PLAN.model_copy(update={"roles": (role,), "batches": batches}))
+    for part in ("1 node, 1 GPU: ", "16 prompts x 1 sample = ", "16*1 // 1 rank = 1 row\n", "1 // 1 row = "):
+        assert part in text
+    assert "1 nodes" not in text and "1 GPUs" not in text
+
+
 def test_the_report_is_one_wellformed_page_without_outside_parts():
     page = report_html(PLAN).decode()
     open_tags: list[str] = []

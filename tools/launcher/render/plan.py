@@ -87,16 +87,27 @@ class LaunchPlan(BaseModel):
 def plan_summary(plan: LaunchPlan) -> str:
     """Return the two lines that a successful build prints."""
     nodes, gpus = plan.allocation["num_nodes"], plan.allocation["gpus_per_node"]
+    where = _one_line(f"{plan.allocation['gpu_variant']} on {plan.allocation['cluster']}")
     return (
-        f"{plan.experiment} {plan.version}: {nodes} {'node' if nodes == 1 else 'nodes'} x {gpus} {plan.allocation['gpu_variant']} "
-        f"on {plan.allocation['cluster']}, stage {plan.terminal_stage}\n"
+        f"{plan.experiment} {plan.version}: {_counted(nodes, 'node')} x {gpus} {where}, "
+        f"stage {plan.terminal_stage}\n"
         f"recipe sha256:{plan.digests.recipe} launch sha256:{plan.digests.launch}\n"
     )
+
+
+def _one_line(text: str) -> str:
+    """Keep an author's text on its line, and free of terminal codes."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _counted(number: int | float | str, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the plan as (section title, rows of (name, value)), in reading order."""
     batches = plan.batches
+    prompts = _counted(batches.prompts_per_step, "prompt")
     samples, mini, ranks = (
         batches.samples_per_prompt,
         batches.prompts_per_mini_batch,
@@ -122,7 +133,9 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
             [
                 (
                     role.role,
-                    f"{role.nodes} nodes, {role.gpus} GPUs: {role.layout}" if role.gpus else role.layout,
+                    f"{_counted(role.nodes, 'node')}, {_counted(role.gpus, 'GPU')}: {role.layout}"
+                    if role.gpus
+                    else role.layout,
                 )
                 for role in plan.roles
             ],
@@ -132,16 +145,19 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
             [
                 (
                     "per step",
-                    f"{batches.prompts_per_step} prompts x {samples} samples = {batches.rows_per_step} rows",
+                    f"{prompts} x {_counted(samples, 'sample')} = {_counted(batches.rows_per_step, 'row')}",
                 ),
                 (
                     "optimizer steps",
-                    f"{batches.prompts_per_step} // {mini} prompts = {batches.optimizer_steps_per_batch} per batch",
+                    f"{batches.prompts_per_step} // {_counted(mini, 'prompt')} = {batches.optimizer_steps_per_batch} per batch",
                 ),
-                ("per rank", f"{mini}*{samples} // {ranks} ranks = {batches.rows_per_rank} rows"),
+                (
+                    "per rank",
+                    f"{mini}*{samples} // {_counted(ranks, 'rank')} = {_counted(batches.rows_per_rank, 'row')}",
+                ),
                 (
                     "micro steps",
-                    f"{batches.rows_per_rank} // {batches.micro_batch} rows = {batches.micro_steps} per optimizer step",
+                    f"{batches.rows_per_rank} // {_counted(batches.micro_batch, 'row')} = {batches.micro_steps} per optimizer step",
                 ),
             ],
         ),
@@ -174,5 +190,5 @@ def plan_text(plan: LaunchPlan) -> str:
     for title, rows in plan_sections(plan):
         width = max(len(name) for name, _ in rows)
         lines.append(title)
-        lines += [f"  {name:<{width}}  {value}" for name, value in rows]
+        lines += [f"  {name:<{width}}  {_one_line(value)}" for name, value in rows]
     return "\n".join(lines) + "\n"

@@ -1,11 +1,24 @@
 """Typed hand-offs between artifacts: models and data are always steps, never raw paths."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
-from tools.launcher.graph.step import ArtifactStep
+from tools.launcher.graph.step import ArtifactStep, StepKind
 from tools.launcher.rl.topology import SPEC
+
+
+def _of_kind(*kinds: StepKind) -> AfterValidator:
+    def check(step: ArtifactStep) -> ArtifactStep:
+        if step.kind not in kinds:
+            raise ValueError(f"{step.address} is of the kind {step.kind}, needed is {' or '.join(kinds)}")
+        return step
+
+    return AfterValidator(check)
+
+
+ModelStep = Annotated[ArtifactStep, _of_kind("hf_model", "skyrl")]
+DataStep = Annotated[ArtifactStep, _of_kind("dataset")]
 
 
 class ArtifactHfModel(BaseModel):
@@ -13,7 +26,7 @@ class ArtifactHfModel(BaseModel):
 
     model_config = SPEC
 
-    step: ArtifactStep
+    step: ModelStep
     tokenizer_uri: str
     """Hugging Face repository id or path."""
     tokenizer_revision: str
@@ -27,7 +40,7 @@ class ArtifactDataSource(BaseModel):
 
     model_config = SPEC
 
-    step: ArtifactStep
+    step: DataStep
     relative_path: str
 
 
@@ -49,7 +62,7 @@ class TaskTroveDataSource(BaseModel):
 
     model_config = SPEC
 
-    step: ArtifactStep
+    step: DataStep
     selection: TaskTroveSelection
     relative_path: str
     manifest_path: str

@@ -6,6 +6,8 @@ the target's `options`; there is no `--run` and no other way to execute an exper
 
 import enum
 import inspect
+import math
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -13,6 +15,9 @@ from typing import Any, Literal
 
 from tools.launcher.graph.step import ArtifactStep
 from tools.launcher.rl.inputs import BuildInputs
+
+_INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
+_SHOWN_CHARACTERS = 80
 
 _TRUTH = {"true": True, "false": False}
 
@@ -40,23 +45,12 @@ class RlBuildMain:
             options: option name -> text, exactly one for every option.
 
         Raises:
-            BuildOptionError: unknown or missing option, text that is not of the option's type,
-                or a result which is no ArtifactStep.
+            BuildOptionError: unknown or missing options, text that is not of its option's type
+                (all of them in one message), or a result which is no ArtifactStep.
         """
-        unknown, missing = sorted(set(options) - set(self.options)), sorted(set(self.options) - set(options))
-        if unknown:
-            raise BuildOptionError(
-                f"options has '{unknown[0]}', which main() does not take. "
-                f"Its options: {', '.join(self.options) or 'none'}"
-            )
-        if missing:
-            raise BuildOptionError(
-                f"option '{missing[0]}' of main() has no value. "
-                f'Add options = {{"{missing[0]}": ...}} with {_describe(self.options[missing[0]])}'
-            )
-        arguments = {
-            name: _parse(name, options[name], annotation) for name, annotation in self.options.items()
-        }
+        arguments, problems = self._arguments(options)
+        if problems:
+            raise BuildOptionError("\n    ".join(problems))
         if self._inputs_parameter is not None:
             arguments[self._inputs_parameter] = inputs
         result = self._function(**arguments)
@@ -66,6 +60,29 @@ class RlBuildMain:
                 f"main() returned {type(result).__name__}. Return one ArtifactStep, or a tuple of them"
             )
         return terminals
+
+    def _arguments(self, options: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+        """Option name -> value, and what is wrong with the texts."""
+        problems: list[str] = []
+        arguments: dict[str, Any] = {}
+        unknown = [f"'{_cut(name)}'" for name in sorted(set(options) - set(self.options))]
+        if unknown:
+            problems.append(
+                f"options has {', '.join(unknown)}, which main() does not take. "
+                f"Its options: {', '.join(self.options) or 'none'}"
+            )
+        for name, annotation in self.options.items():
+            if name not in options:
+                problems.append(
+                    f"option '{name}' of main() has no value. "
+                    f'Add options = {{"{name}": ...}} with {_describe(annotation)}'
+                )
+                continue
+            try:
+                arguments[name] = _parse(name, options[name], annotation)
+            except BuildOptionError as error:
+                problems.append(str(error))
+        return arguments, problems
 
 
 def rl_build_options(function: Callable[..., Any]) -> RlBuildMain:
@@ -78,12 +95,18 @@ def rl_build_options(function: Callable[..., Any]) -> RlBuildMain:
     Raises:
         BuildOptionError: for a signature that breaks these rules.
     """
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise BuildOptionError(
+            "main() is async or yields. Write a plain function that returns the terminal step"
+        )
     annotations = typing.get_type_hints(function)
     options: dict[str, Any] = {}
     inputs_parameter: str | None = None
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise BuildOptionError(f"main(): '{parameter}' cannot be typed. Name each option")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise BuildOptionError(f"main(): '{name}' is positional-only. Remove the / from the signature")
         if name not in annotations:
             raise BuildOptionError(
                 f"main(): parameter '{name}' has no annotation. Write {name}: Literal[...] or a type"
@@ -99,6 +122,11 @@ def rl_build_options(function: Callable[..., Any]) -> RlBuildMain:
         if not _is_supported(annotation):
             raise BuildOptionError(
                 f"main(): option '{name}' has the type {annotation!r}. Use bool, int, float, str, an Enum or a Literal"
+            )
+        twice = _ambiguous_text(annotation)
+        if twice is not None:
+            raise BuildOptionError(
+                f"main(): two values of option '{name}' are both written '{twice}'. Rename one of them"
             )
         if parameter.default is not parameter.empty:
             raise BuildOptionError(
@@ -118,16 +146,26 @@ def _is_supported(annotation: Any) -> bool:
 
 def _members(annotation: Any) -> dict[str, Any] | None:
     """Text -> value of a closed choice; None for open types."""
+    pairs = _texts(annotation)
+    return dict(pairs) if pairs is not None else None
+
+
+def _texts(annotation: Any) -> list[tuple[str, Any]] | None:
     if typing.get_origin(annotation) is Literal:
-        return {
-            str(member).lower() if isinstance(member, bool) else str(member): member
+        return [
+            (str(member).lower() if isinstance(member, bool) else str(member), member)
             for member in typing.get_args(annotation)
-        }
+        ]
     if annotation is bool:
-        return dict(_TRUTH)
+        return list(_TRUTH.items())
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        return {str(member.value): member for member in annotation}
+        return [(str(member.value), member) for member in annotation]
     return None
+
+
+def _ambiguous_text(annotation: Any) -> str | None:
+    texts = [text for text, _ in _texts(annotation) or ()]
+    return next((text for text in texts if texts.count(text) > 1), None)
 
 
 def _describe(annotation: Any) -> str:
@@ -138,14 +176,26 @@ def _describe(annotation: Any) -> str:
 def _parse(name: str, text: str, annotation: Any) -> Any:
     members = _members(annotation)
     if members is not None:
-        if text not in members:
-            raise BuildOptionError(f"option {name}='{text}' is not {_describe(annotation)}. Correct options")
-        return members[text]
-    if annotation is str:
+        if text in members:
+            return members[text]
+    elif annotation is str:
         return text
+    elif annotation is int and _INTEGER.fullmatch(text):
+        return int(text)
+    elif annotation is float:
+        number = _finite(text)
+        if number is not None:
+            return number
+    raise BuildOptionError(f"option {name}='{_cut(text)}' is not {_describe(annotation)}. Correct options")
+
+
+def _finite(text: str) -> float | None:
     try:
-        return annotation(text)
+        number = float(text)
     except ValueError:
-        raise BuildOptionError(
-            f"option {name}='{text}' is not {_describe(annotation)}. Correct options"
-        ) from None
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -63,6 +63,10 @@ def test_options_are_typed_from_the_signature():
         ({}, "option 'scale' of main() has no value. Add options = {\"scale\": ...} with one of smoke, full"),
         ({"scale": "big"}, "option scale='big' is not one of smoke, full. Correct options"),
         ({"scale": "full", "x": "1"}, "options has 'x', which main() does not take. Its options: scale"),
+        (
+            {"x": "1", "y": "2"},
+            "options has 'x', 'y', which main() does not take. Its options: scale\n    option 'scale' of main()",
+        ),
     ],
 )
 def test_bad_options_have_a_clear_sentence(options, sentence):
@@ -75,14 +79,29 @@ def test_bad_options_have_a_clear_sentence(options, sentence):
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize(("annotation", "text"), [(int, "1.5"), (float, "x"), (bool, "True"), (bool, "1")])
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (int, "1.5"),
+        (int, "1_0"),
+        (int, " 5 "),
+        (int, "٣"),
+        (int, "9" * 5000),
+        (float, "x"),
+        (float, "nan"),
+        (float, "1e400"),
+        (bool, "True"),
+        (bool, "1"),
+    ],
+)
 def test_text_of_another_type_is_refused(annotation, text):
     def main(value):
         return step()
 
     main.__annotations__ = {"value": annotation}
-    with pytest.raises(BuildOptionError, match="option value='.*' is not"):
+    with pytest.raises(BuildOptionError, match="option value='.*' is not") as caught:
         rl_build_options(main).build(INPUTS, {"value": text})
+    assert len(str(caught.value)) < 200
 
 
 def _no_annotation(scale):
@@ -101,6 +120,27 @@ def _star(*scale: int):
     return step()
 
 
+def _positional(scale: int, /):
+    return step()
+
+
+async def _async(scale: int):
+    return step()
+
+
+def _generator(scale: int):
+    yield step()
+
+
+class _Same(enum.Enum):
+    NUMBER = 1
+    TEXT = "1"
+
+
+def _same_texts(scale: _Same):
+    return step()
+
+
 def _two(a: BuildInputs, b: BuildInputs):
     return step()
 
@@ -112,6 +152,10 @@ def _two(a: BuildInputs, b: BuildInputs):
         (_default, "option 'scale' has a default. Remove it and state the value in options of the target"),
         (_list, "option 'scale' has the type list[int]. Use bool, int, float, str, an Enum or a Literal"),
         (_star, "'*scale: int' cannot be typed. Name each option"),
+        (_positional, "'scale' is positional-only. Remove the / from the signature"),
+        (_async, "main() is async or yields. Write a plain function"),
+        (_generator, "main() is async or yields. Write a plain function"),
+        (_same_texts, "two values of option 'scale' are both written '1'. Rename one of them"),
         (_two, "'a' and 'b' are both BuildInputs. Keep one"),
     ],
 )

@@ -4,6 +4,7 @@ Parts are combined without precedence. Two parts which set one leaf to different
 conflict that names both, so nobody has to know which of them wins.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from tools.launcher.rl.topology import SPEC
 
 JsonValue = Any
 """Text, numbers, booleans, None, lists and string-keyed mappings of them."""
+
+_MAX_DEPTH = 50  # A launch document is read to a depth of 60.
 
 
 class LeafConflict(BaseModel):
@@ -48,14 +51,21 @@ class SkyRLRecipe(BaseModel):
                 leaf `trainer.epochs`. Lists are leaves.
 
         Raises:
-            TypeError: for a value that is no JSON value, naming part and path.
+            TypeError: for values that are no JSON values, naming part and path of each.
         """
+        problems = [
+            problem
+            for name, content in parts.items()
+            for problem in _problems(content, f"recipe part '{name}'", "")
+        ]
+        if problems:
+            raise TypeError("; ".join(problems))
         settings: dict[str, JsonValue] = {}
         origins: dict[str, str] = {}
         conflicts: list[LeafConflict] = []
         copies: list[tuple[str, dict[str, JsonValue]]] = []
         for name, content in parts.items():
-            copy = _json_copy(content, name, "")
+            copy = _copied(content)
             copies.append((name, copy))
             _merge(settings, copy, name, "", origins, conflicts)
         return cls(parts=tuple(copies), settings=settings, origins=origins, conflicts=tuple(conflicts))
@@ -71,22 +81,62 @@ def leaves(settings: Mapping[str, JsonValue], prefix: str = "") -> Iterator[tupl
             yield path, value
 
 
-def _json_copy(value: Any, part: str, path: str) -> Any:
-    # Strict about types, like the document's own reader: a tuple or an enum here would be
-    # something else after a round trip through YAML.
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if type(value) is list:
-        return [_json_copy(item, part, f"{path}[{index}]") for index, item in enumerate(value)]
+def _problems(value: Any, part: str, path: str, depth: int = 0) -> Iterator[str]:
+    """Say what in a part is no JSON value.
+
+    Strict about types, like the document's own reader: a tuple or an enum here would be something
+    else after a round trip through YAML.
+    """
+    place = path or "the part"
+    if depth > _MAX_DEPTH:
+        yield f"{part}: {place} is nested more than {_MAX_DEPTH} deep. Flatten it"
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if type(key) is not str or not _is_unicode(key):
+                yield f"{part}: key {key!r} of {place} is not text. Quote it"
+            else:
+                yield from _problems(item, part, f"{path}.{key}" if path else key, depth + 1)
+    elif not path:
+        yield f"{part} is {_kind(value)}. Give a mapping, such as {{'trainer': {{'epochs': 1}}}}"
+    elif type(value) is list:
+        for index, item in enumerate(value):
+            yield from _problems(item, part, f"{path}[{index}]", depth + 1)
+    elif type(value) is str:
+        if not _is_unicode(value):
+            yield f"{part}: {place} holds a lone surrogate. Use valid Unicode"
+    elif type(value) is float:
+        if not math.isfinite(value):
+            yield f"{part}: {place} is {value}. Use a finite number"
+    elif value is not None and type(value) not in (bool, int):
+        yield (f"{part}: {place} is {_kind(value)}. Use text, numbers, booleans, lists or mappings")
+
+
+def _kind(value: Any) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _copied(value: Any) -> Any:
     if isinstance(value, Mapping):
-        wrong = next((key for key in value if type(key) is not str), None)
-        if wrong is not None:
-            raise TypeError(f"recipe part '{part}': key {wrong!r} of {path or 'the part'} is not text")
-        return {key: _json_copy(item, part, f"{path}.{key}" if path else key) for key, item in value.items()}
-    raise TypeError(
-        f"recipe part '{part}': {path or 'the part'} is a {type(value).__name__}. "
-        "Use text, numbers, booleans, lists or mappings"
-    )
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copied(item) for item in value]
+    return value
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equality that keeps 1, 1.0 and true apart, inside lists too."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    return bool(one == other)
 
 
 def _merge(
@@ -101,14 +151,14 @@ def _merge(
         path = f"{prefix}.{key}" if prefix else key
         if key not in into:
             # A copy: a later part merges into it, and parts stay as they were given.
-            into[key] = _json_copy(value, part, path)
+            into[key] = _copied(value)
             for leaf, _ in leaves({key: value}, prefix):
                 origins[leaf] = part
             continue
         old = into[key]
         if isinstance(old, dict) and isinstance(value, dict):
             _merge(old, value, part, path, origins, conflicts)
-        elif type(old) is not type(value) or old != value:
+        elif not _same(old, value):
             conflicts.append(
                 LeafConflict(
                     path=path,

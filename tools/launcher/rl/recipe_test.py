@@ -1,4 +1,5 @@
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -47,12 +48,42 @@ def test_a_section_against_a_leaf_names_the_part_that_made_the_section():
         ({"x": (1, 2)}, "recipe part 'p': x is a tuple. Use text, numbers, booleans, lists or mappings"),
         ({"x": {3: 1}}, "recipe part 'p': key 3 of x is not text"),
         ({"x": [{"y": {1}}]}, "recipe part 'p': x[0].y is a set"),
+        ({"x": float("nan")}, "recipe part 'p': x is nan. Use a finite number"),
+        ({"x": [float("-inf")]}, "recipe part 'p': x[0] is -inf. Use a finite number"),
+        ({"x": "\ud800"}, "recipe part 'p': x holds a lone surrogate. Use valid Unicode"),
+        (None, "recipe part 'p' is a NoneType. Give a mapping"),
+        ("trainer: {}", "recipe part 'p' is a str. Give a mapping"),
+        ([1], "recipe part 'p' is a list. Give a mapping"),
     ],
 )
 def test_values_that_yaml_would_change_are_refused(value, sentence):
     with pytest.raises(TypeError) as caught:
         SkyRLRecipe.combine(p=value)
     assert sentence in str(caught.value)
+
+
+def test_all_values_that_are_refused_are_named_at_once():
+    with pytest.raises(TypeError) as caught:
+        SkyRLRecipe.combine(a={"x": {"y": {1}}, "z": object()}, b=3)
+    assert str(caught.value) == (
+        "recipe part 'a': x.y is a set. Use text, numbers, booleans, lists or mappings; "
+        "recipe part 'a': z is an object. Use text, numbers, booleans, lists or mappings; "
+        "recipe part 'b' is an int. Give a mapping, such as {'trainer': {'epochs': 1}}"
+    )
+
+
+def test_a_part_that_holds_itself_is_refused():
+    mine: dict[str, Any] = {}
+    mine["x"] = mine
+    with pytest.raises(TypeError, match="is nested more than 50 deep"):
+        SkyRLRecipe.combine(p=mine)
+
+
+@pytest.mark.parametrize(("one", "other"), [([1], [True]), ([{"a": 1}], [{"a": 1.0}]), ([1], [1, 1])])
+def test_lists_that_python_calls_equal_are_a_conflict(one, other):
+    (conflict,) = SkyRLRecipe.combine(a={"x": one}, b={"x": other}).conflicts
+    assert conflict.path == "x"
+    assert SkyRLRecipe.combine(a={"x": one}, b={"x": list(one)}).conflicts == ()
 
 
 def test_parts_are_copies():

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, InstanceOf
 
 from tools.launcher.graph.fingerprint import step_identity
 from tools.launcher.rl.artifacts import ArtifactHfModel, DataSource, TaskTroveDataSource
@@ -22,7 +22,7 @@ class SkyRLSpec(BaseModel):
 
     name: str
     version: str
-    recipe: SkyRLRecipe
+    recipe: InstanceOf[SkyRLRecipe]
     context_budget: SkyRLContextBudget
     runtime: SkyRLRuntime
     model: ArtifactHfModel

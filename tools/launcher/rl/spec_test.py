@@ -9,6 +9,7 @@ from tools.launcher import rl
 from tools.launcher.catalog.cards import DatasetCard, HfExport, MissingFact, ModelCard
 from tools.launcher.rl import artifacts, context_budget, execution, runtime, topology
 from tools.launcher.rl.context_budget import SkyRLContextBudget, derived_lengths
+from tools.launcher.rl.steps import Evaluation
 
 ROLE_PLAN = {
     "colocate_all": True,
@@ -111,6 +112,40 @@ def test_a_share_left_to_the_runtime_is_not_written():
     assert budget(1536, 1024, 1, 0.25).declared()["generated_budget_fraction"] == 0.25
 
 
+@pytest.mark.parametrize(
+    "change", [{"episodes": 0}, {"episodes": True}, {"episodes": 1.0}, {"seed": None}, {"env_class": 5}]
+)
+def test_an_evaluation_is_typed(change):
+    right = {"env_class": "gsm8k", "episodes": 8, "seed": 1}
+    assert Evaluation(**right).model_dump() == right
+    with pytest.raises(ValidationError, match="1 validation error"):
+        Evaluation(**right | change)
+
+
+def test_a_copy_with_a_wrong_value_is_refused_where_it_is_used():
+    plan = rl.SkyRLRolePlan(**ROLE_PLAN).model_copy(update={"train_batch_size": 16.0})
+    with pytest.raises(
+        ValidationError, match="role_plan.train_batch_size\n  Input should be a valid integer"
+    ):
+        rl.SkyRLTopology(num_nodes=1, gpus_per_node=8, gpu_variant="H100", role_plan=plan)
+
+
+@pytest.mark.parametrize("share", [float("nan"), float("inf")])
+def test_numbers_are_finite(share):
+    with pytest.raises(ValidationError, match="finite number"):
+        budget(1536, 1024, 1, share)
+
+
+def test_models_and_data_are_not_exchanged():
+    export = HfExport(name="team/x", version="2026.01.15", fingerprint="0123abcd")
+    model = rl.hf_model(ModelCard(kind="model", name="m"), export)
+    data = rl.dataset(DatasetCard(kind="dataset", name="d"), export)
+    with pytest.raises(ValidationError, match="team/x@2026.01.15 is of the kind hf_model, needed is dataset"):
+        rl.ArtifactDataSource(step=model, relative_path="")
+    with pytest.raises(ValidationError, match="is of the kind dataset, needed is hf_model or skyrl"):
+        rl.ArtifactHfModel(step=data, tokenizer_uri="a/b", tokenizer_revision="c" * 40, relative_path=None)
+
+
 def test_a_step_needs_an_artifact():
     with pytest.raises(MissingFact, match="the model card 'toy' names no artifact. Add `export`"):
         rl.hf_model(ModelCard(kind="model", name="toy"), None)
@@ -121,6 +156,14 @@ def test_a_step_needs_an_artifact():
         "s3://b/data",
         "0123abcd",
     )
+    with pytest.raises(TypeError, match=r"hf_model\(\): give a model card, inputs.model"):
+        rl.hf_model(DatasetCard(kind="dataset", name="d"), export)
+    with pytest.raises(TypeError, match=r"dataset\(\): give a dataset card.*; this is of the type str"):
+        rl.dataset("team/data", export)
+    with pytest.raises(TypeError, match="the export of 'd' is of the type str. Give an HfExport"):
+        rl.dataset(DatasetCard(kind="dataset", name="d"), "s3://b/data")
+    with pytest.raises(ValueError, match=r"evaluate\(str\): needs a skyrl_step"):
+        rl.evaluate("team/run", name="team/eval", version="2026.01.15", env_class="gsm8k", episodes=8, seed=1)
     with pytest.raises(ValueError, match="needs a skyrl_step with export_hf=True"):
         rl.evaluate(step, name="team/eval", version="2026.01.15", env_class="gsm8k", episodes=8, seed=1)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from tools.launcher.catalog.cards import DatasetCard, HfExport, MissingFact, ModelCard
 from tools.launcher.graph.step import ArtifactStep, StepKind
@@ -31,6 +31,16 @@ class ImportStepPayload(BaseModel):
     card: ModelCard | DatasetCard
 
 
+class Evaluation(BaseModel):
+    """What an evaluation step measures. Identity-bearing."""
+
+    model_config = SPEC
+
+    env_class: str
+    episodes: int = Field(gt=0)
+    seed: int
+
+
 def hf_model(card: ModelCard, export: HfExport | None) -> ArtifactStep:
     """The step of a model artifact that exists already.
 
@@ -40,13 +50,16 @@ def hf_model(card: ModelCard, export: HfExport | None) -> ArtifactStep:
 
     Raises:
         MissingFact: if `export` is None.
+        TypeError: for another card, or an export that is no HfExport.
     """
+    _require_card(card, ModelCard, 'hf_model(): give a model card, inputs.model("name")')
     identity = {"model": card.name, "repository": card.repository, "revision": card.revision}
     return _existing("hf_model", card, export, identity)
 
 
 def dataset(card: DatasetCard, export: HfExport | None) -> ArtifactStep:
     """The step of a data artifact that exists already. Arguments and errors as for `hf_model`."""
+    _require_card(card, DatasetCard, 'dataset(): give a dataset card, inputs.dataset("name")')
     return _existing("dataset", card, export, {"dataset": card.name})
 
 
@@ -60,6 +73,7 @@ def skyrl_step(spec: SkyRLSpec, execution: IrisSkyRLExecution, *, export_hf: boo
         execution: where it runs (never identity).
         export_hf: whether success needs an exported policy (identity).
     """
+    payload = SkyRLStepPayload(spec=spec, execution=execution, export_hf=export_hf)
     return ArtifactStep(
         name=spec.name,
         version=spec.version,
@@ -69,7 +83,7 @@ def skyrl_step(spec: SkyRLSpec, execution: IrisSkyRLExecution, *, export_hf: boo
         override_path=None,
         recorded_fingerprint=None,
         expected_fingerprint=None,
-        payload=SkyRLStepPayload(spec=spec, execution=execution, export_hf=export_hf),
+        payload=payload,
     )
 
 
@@ -83,19 +97,21 @@ def evaluate(
         name: artifact name of the evaluation.
         version: its version.
         env_class: registered environment class.
-        episodes: answers that are scored.
+        episodes: answers that are scored, at least one.
         seed: of the episodes.
 
     Raises:
         ValueError: if `run` is no RL step or exports nothing.
     """
-    if not isinstance(run.payload, SkyRLStepPayload) or not run.payload.export_hf:
-        raise ValueError(f"evaluate({run.address}): needs a skyrl_step with export_hf=True")
+    payload = run.payload if isinstance(run, ArtifactStep) else None
+    if not isinstance(payload, SkyRLStepPayload) or not payload.export_hf:
+        what = run.address if isinstance(run, ArtifactStep) else type(run).__name__
+        raise ValueError(f"evaluate({what}): needs a skyrl_step with export_hf=True")
     return ArtifactStep(
         name=name,
         version=version,
         kind="evaluate",
-        config={"env_class": env_class, "episodes": episodes, "seed": seed},
+        config=Evaluation(env_class=env_class, episodes=episodes, seed=seed).model_dump(),
         deps=(run,),
         override_path=None,
         recorded_fingerprint=None,
@@ -111,6 +127,11 @@ def _existing(
             f"the {card.kind} card '{card.name}' names no artifact. Add `export` (name, version, fingerprint) "
             "to the card, or pass an HfExport"
         )
+    if not isinstance(export, HfExport):
+        raise TypeError(
+            f"the export of '{card.name}' is of the type {type(export).__name__}. "
+            "Give an HfExport, such as the card's own `export`"
+        )
     return ArtifactStep(
         name=export.name,
         version=export.version,
@@ -122,6 +143,11 @@ def _existing(
         expected_fingerprint=None,
         payload=ImportStepPayload(card=card),
     )
+
+
+def _require_card(card: object, kind: type[ModelCard] | type[DatasetCard], wish: str) -> None:
+    if not isinstance(card, kind):
+        raise TypeError(f"{wish}; this is of the type {type(card).__name__}")
 
 
 def _steps_of(sources: Iterable[DataSource]) -> list[ArtifactStep]:

@@ -6,7 +6,10 @@ three wrong numbers are three findings of one run. Source: contract, typed-spec.
 
 from pydantic import BaseModel, ConfigDict
 
-SPEC = ConfigDict(frozen=True, strict=True, extra="forbid")
+SPEC = ConfigDict(
+    frozen=True, strict=True, extra="forbid", allow_inf_nan=False, revalidate_instances="always"
+)
+"""Instances are read again where they are used: `model_copy(update=...)` checks nothing."""
 
 
 class SkyRLRolePlan(BaseModel):

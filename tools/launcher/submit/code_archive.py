@@ -17,7 +17,8 @@ from tools.launcher.store.deterministic_zip import write_zip
 REQUIRED_MODULES = ("tools/launcher/coordinator/main.py", "tools/launcher/rehearsal/__main__.py")
 
 _PACKAGE = "tools.launcher"
-_TEST_CODE = ("_test.py", "_testlib.py", "conftest.py")
+# Tests, and the start script that rules_python lays beside the sources of a program.
+_NOT_SHIPPED = ("_test.py", "_testlib.py", "conftest.py", "_stage2_bootstrap.py")
 
 
 class CodeIncomplete(Exception):
@@ -70,5 +71,5 @@ def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
         if entry.is_dir():
             if entry.name.isidentifier() and entry.name != "__pycache__":
                 yield from _sources(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".py") and not entry.name.endswith(_TEST_CODE):
+        elif entry.name.endswith(".py") and not entry.name.endswith(_NOT_SHIPPED):
             yield f"{prefix}{entry.name}", entry.read_bytes()

@@ -16,6 +16,8 @@ SOURCES = {
     "coordinator/conftest.py": "",
     "coordinator/fakes_testlib.py": "",
     "coordinator/notes.md": "",
+    "coordinator/_main_stage2_bootstrap.py": "raise SystemExit('a start script was shipped')\n",
+    "coordinator/_main.venv/lib/python3.12/site-packages/_bazel_site_init.py": "",
     "bare/tool.py": "VALUE = 7\n",
     "not-a-package/x.py": "",
     "coordinator/__pycache__/main.cpython-312.py": "",

@@ -128,8 +128,8 @@ def submit_once(
     digests = verify_bundle(bundle)
     key = run_key(facts, digests.launch)
     record = load_record(store, key)
-    if record is not None and (ended := _other_graph(record, bundle) or ended_before(record)):
-        return ended
+    if record is not None and (decided := decided_before(record, bundle)):
+        return decided
 
     bundle_digest = put_content(store, BUNDLE_PREFIX, pack(bundle))
     request = coordinator_request(facts, launch_digest=digests.launch, bundle_digest=bundle_digest, code=code)
@@ -284,6 +284,16 @@ class _Launch:
         if record is None:  # The intent is written before anything here runs, and objects never vanish.
             raise AssertionError(f"{self._key}: the record vanished from the store")
         return record
+
+
+def decided_before(record: RunRecord, bundle: LaunchBundle) -> SubmitOutcome | None:
+    """The outcome that the record alone decides, without the scheduler; None if there is something to do.
+
+    Args:
+        record: of the launch's key.
+        bundle: the reviewed files, which may have another graph than the record was opened with.
+    """
+    return _other_graph(record, bundle) or ended_before(record)
 
 
 def ended_before(record: RunRecord) -> SubmitOutcome | None:

@@ -359,7 +359,7 @@ def test_a_dead_coordinator_is_recorded_as_failed(store):
     assert outcome.state is SubmitState.FAILED_BEFORE
     assert outcome.record.reason == (
         f"the coordinator {JOB_ID} ended as 'killed' without recording a result "
-        "(task 0 exit code 137; cancelled by operator)"
+        "(task 0 exit code 137 (killed); cancelled by operator)"
     )
 
 

@@ -1,8 +1,15 @@
 """Which ordinal a relaunch gets, and when there may be none."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
+from tools.launcher.iris.jobs import is_terminal
 from tools.launcher.store.records import RunRecord, RunState
+from tools.launcher.submit.settle import Describes
+
+# The scheduler ends the children of a job that has ended within seconds.
+QUIET_SECONDS = 30.0
+_POLL_SECONDS = 0.5
 
 
 class RelaunchRefused(Exception):
@@ -37,3 +44,36 @@ def relaunch_ordinal(records: Sequence[RunRecord]) -> int:
                 "Launch without --relaunch, which finds out what became of it"
             )
     return max(record.key.ordinal for record in records) + 1
+
+
+def wait_until_quiet(
+    gateway: Describes,
+    records: Sequence[RunRecord],
+    *,
+    seconds: float = QUIET_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Return when no job of these attempts runs any more: two gangs must never write one checkpoint root.
+
+    Args:
+        gateway: the scheduler.
+        records: of the attempts, ended by their records.
+        seconds: how long jobs that are being ended may take.
+        clock, sleep: monotonic seconds, and waiting; tests give their own.
+
+    Raises:
+        RelaunchRefused: a job still runs.
+        IrisError: as the gateway.
+    """
+    deadline = clock() + seconds
+    for record in records:
+        for job_id in (*record.child_job_ids, *filter(None, [record.coordinator_job_id])):
+            while (job := gateway.describe(job_id)) is not None and not is_terminal(job.state):
+                if clock() >= deadline:
+                    raise RelaunchRefused(
+                        f"{record.key} is {record.state}, but its job {job_id} is still {job.state} after "
+                        f"{seconds:g} s, and two attempts would write the same checkpoints. "
+                        "Wait for its end or cancel it, then relaunch"
+                    )
+                sleep(_POLL_SECONDS)

@@ -2,9 +2,10 @@ import sys
 
 import pytest
 
+from tools.launcher.iris.jobs import JobFacts
 from tools.launcher.store.file_store import FileStore
 from tools.launcher.store.records import RunKey, append_event, list_records
-from tools.launcher.submit.relaunch import RelaunchRefused, relaunch_ordinal
+from tools.launcher.submit.relaunch import RelaunchRefused, relaunch_ordinal, wait_until_quiet
 
 
 def records_of(tmp_path, *histories):
@@ -70,6 +71,42 @@ def test_records_of_two_launches_are_a_mistake(tmp_path):
         append_event(store, RunKey(experiment="cat", launch_digest=digest, ordinal=1), "failed", "x", {})
     with pytest.raises(ValueError, match="one experiment and launch digest"):
         relaunch_ordinal(list_records(store))
+
+
+class Ending:
+    """A scheduler whose jobs run until it was asked `looks` times."""
+
+    def __init__(self, looks):
+        self.looks, self.now, self.asked = looks, 0.0, []
+
+    def describe(self, job_id):
+        self.asked.append(job_id)
+        state = "running" if len(self.asked) <= self.looks else "killed"
+        return JobFacts(
+            job_id=job_id, name="x", state=state, error="", pending_reason="", argv=(), env={}, tasks=()
+        )
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def test_a_relaunch_waits_for_the_jobs_of_ended_attempts(tmp_path):
+    records = records_of(tmp_path, ["intent", "submitted", "child_submitted", "failed"])
+    iris = Ending(looks=3)
+    wait_until_quiet(iris, records, clock=lambda: iris.now, sleep=iris.sleep)
+    assert iris.now == 1.5 and set(iris.asked) == {"/slipway/cat-aaaaaaaa-1"}
+
+
+def test_a_relaunch_never_runs_beside_a_job_that_does_not_end(tmp_path):
+    records = records_of(tmp_path, ["intent", "submitted", "child_submitted", "failed"])
+    iris = Ending(looks=10**6)
+    with pytest.raises(RelaunchRefused) as caught:
+        wait_until_quiet(iris, records, seconds=30, clock=lambda: iris.now, sleep=iris.sleep)
+    assert str(caught.value) == (
+        "cat launch sha256:aaaaaaaa ordinal 1 is failed, but its job /slipway/cat-aaaaaaaa-1 is still running "
+        "after 30 s, and two attempts would write the same checkpoints. Wait for its end or cancel it, then "
+        "relaunch"
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,19 @@
 """Closing the record of a run whose coordinator ended without a word."""
 
+import re
 from typing import Protocol
 
 from tools.launcher.iris.jobs import JobFacts, is_terminal
 from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.records import RunRecord, append_event, load_record
+
+# What Iris puts before the task's own words: how it counts failures, and the exit code once more.
+_COUNTED = re.compile(
+    r"^(Cumulative failed task attempts exceeded max_task_failures: failures=\d+, limit=\d+(; |$))?"
+    r"(Exit code: -?\d+\.?( |$))?"
+)
+
+_KILLED = (-9, 137)
 
 ERROR_TAIL = 600  # Characters of the scheduler's error that go into the record: its last lines.
 
@@ -61,9 +70,12 @@ def end_without_record(job_id: str, job: JobFacts | None) -> str:
     if job is None:
         return f"Iris no longer knows the coordinator {job_id}; it was lost with the cluster's state"
     ends = [
-        f"task {task.index} exit code {task.exit_code}" for task in job.tasks if task.exit_code is not None
+        f"task {task.index} exit code {task.exit_code}{' (killed)' if task.exit_code in _KILLED else ''}"
+        for task in job.tasks
+        if task.exit_code is not None
     ]
-    error = job.error.strip()[-ERROR_TAIL:]
+    error = _COUNTED.sub("", " ".join(job.error.split())).replace("stderr: ", "it said last: ", 1)
+    error = error[-ERROR_TAIL:].strip()
     details = "; ".join([*ends, *([error] if error else [])])
     return f"the coordinator {job_id} ended as '{job.state}' without recording a result" + (
         f" ({details})" if details else ""

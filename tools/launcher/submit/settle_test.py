@@ -58,8 +58,24 @@ def test_a_live_run_is_left_alone(store, state):
             job("failed", "Traceback\nMemoryError\n", 137),
             (
                 f"the coordinator {JOB_ID} ended as 'failed' without recording a result "
-                "(task 0 exit code 137; Traceback\nMemoryError)"
+                "(task 0 exit code 137 (killed); Traceback MemoryError)"
             ),
+        ),
+        (
+            job(
+                "failed",
+                "Cumulative failed task attempts exceeded max_task_failures: failures=1, limit=0; "
+                "Exit code: -9. stderr: [rehearsal] child job is running",
+                -9,
+            ),
+            (
+                f"the coordinator {JOB_ID} ended as 'failed' without recording a result "
+                "(task 0 exit code -9 (killed); it said last: [rehearsal] child job is running)"
+            ),
+        ),
+        (
+            job("failed", "Exit code: 1", 1),
+            (f"the coordinator {JOB_ID} ended as 'failed' without recording a result (task 0 exit code 1)"),
         ),
         (
             job("succeeded", exit_code=0),

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import http.client
 import os
+import shutil
 import signal
 import time
 import uuid
@@ -27,6 +28,7 @@ from tools.launcher.iris.local.state import (
     DaemonRecord,
     LocalClusterError,
     LocalPaths,
+    StateFolderUnusable,
     local_paths,
     read_record,
 )
@@ -44,6 +46,10 @@ HEALTH_SECONDS = 3.0
 """How long one health question may take."""
 
 LOG_TAIL_LINES = 20
+
+FREE_BYTES_LEAST = 64 * 2**20
+"""Free space without which none is started. The state of a few runs has 5 MiB; a disk that fills up while
+Iris makes its database leaves half of one."""
 
 # What the daemon, and so every task, gets of the caller's environment: nothing that could be a secret.
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
@@ -164,7 +170,7 @@ def ensure_running(
     Raises:
         ShapeNotOffered: The cluster has no room for such a gang.
         StartFailed: The daemon did not come up; the text has the end of its log.
-        LocalClusterError: The state folder can't be used.
+        StateFolderUnusable: The state folder can't be used.
     """
     if shape is not None:
         check_offered(shape)
@@ -243,13 +249,14 @@ def stop(state: Path, *, on_progress: Callable[[str], None] = quiet) -> StopOutc
         on_progress: Told what takes more than two seconds.
 
     Raises:
-        LocalClusterError: The state folder can't be used.
+        StateFolderUnusable: The state folder can't be used.
     """
     paths = _prepared(state)
     with _start_lock(paths, on_progress):
         record = read_record(paths)
         condition = _condition(record)
         if record is None:
+            _outwait_one_without_record(paths, on_progress)
             return StopOutcome(False, None, (), False, 0)
         ended: tuple[str, ...] = ()
         forced = False
@@ -273,7 +280,7 @@ def _prepared(state: Path) -> LocalPaths:
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o700)
     except OSError as error:
-        raise LocalClusterError(
+        raise StateFolderUnusable(
             f"the state folder {paths.root} can't be used: {error.strerror}; "
             "set XDG_STATE_HOME to a folder you may write to"
         ) from None
@@ -334,6 +341,12 @@ def _settled(paths: LocalPaths, on_progress: Callable[[str], None]) -> tuple[_Co
 def _start(
     paths: LocalPaths, plan: RuntimePlan, environ: Mapping[str, str], on_progress: Callable[[str], None]
 ) -> DaemonRecord:
+    free = shutil.disk_usage(paths.root).free
+    if free < FREE_BYTES_LEAST:
+        raise StateFolderUnusable(
+            f"the disk of the state folder {paths.root} has {free // 2**20} MiB free, the embedded Iris needs "
+            f"{FREE_BYTES_LEAST // 2**20} MiB; free some, or set XDG_STATE_HOME to a folder on another disk"
+        )
     drop_other_runtimes(paths.runtimes, plan.digest)
     runtime = lay_down(plan, paths.runtimes, on_progress=on_progress)
     on_progress("Starting the embedded Iris ...")
@@ -410,6 +423,34 @@ def _unfinished(record: DaemonRecord) -> tuple[str, ...]:
         return gateway.unfinished_jobs()
 
 
+def _outwait_one_without_record(paths: LocalPaths, on_progress: Callable[[str], None]) -> None:
+    """Wait for a daemon whose record was removed or spoilt: it notices and ends by itself.
+
+    Raises:
+        LocalClusterError: It does not end.
+    """
+    descriptor = os.open(paths.life_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        end = time.monotonic() + STOP_SECONDS
+        told = False
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise LocalClusterError(
+                        f"a daemon holds {paths.life_lock}, its record {paths.daemon_record} is gone, and it "
+                        f"did not end within {STOP_SECONDS:g} s; end that process"
+                    ) from None
+            if not told:
+                on_progress("Waiting for an embedded Iris whose record is gone to end ...")
+                told = True
+            time.sleep(0.1)
+    finally:
+        os.close(descriptor)
+
+
 def _cancel_all(record: DaemonRecord) -> tuple[str, ...]:
     try:
         with connect(record.url) as gateway:
@@ -443,6 +484,19 @@ def _some(jobs: tuple[str, ...]) -> str:
 
 def _tail(log: Path) -> list[str]:
     try:
-        return log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+        return _without_frames(log.read_text(errors="replace").splitlines())[-LOG_TAIL_LINES:]
     except FileNotFoundError:
         return []
+
+
+def _without_frames(lines: list[str]) -> list[str]:
+    """Of a traceback only what it ends with: the frames are for who reads the log itself."""
+    kept = []
+    in_frames = False
+    for line in lines:
+        in_frames = line.startswith("Traceback (most recent call last)") or (
+            in_frames and line.startswith(" ")
+        )
+        if not in_frames:
+            kept.append(line)
+    return kept

@@ -3,6 +3,7 @@
 import dataclasses
 import http.server
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from tools.launcher.iris.local.shapes import GangShape, ShapeNotOffered
 from tools.launcher.iris.local.state import (
     DaemonRecord,
     LocalClusterError,
+    StateFolderUnusable,
     local_paths,
     read_record,
     write_record,
@@ -120,6 +122,50 @@ def test_one_that_starts_is_said_to(tmp_path: Path, sleeper: subprocess.Popen[by
 def test_nothing_there(tmp_path: Path) -> None:
     assert status(tmp_path).note == "not running"
     assert stop(tmp_path) == control.StopOutcome(False, None, (), False, 0)
+
+
+def test_stopping_outwaits_one_whose_record_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = local_paths(tmp_path)
+    paths.root.mkdir(parents=True)
+    hold = "import fcntl, sys, time; f = open(sys.argv[1], 'w'); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
+    holder = subprocess.Popen([sys.executable, "-c", hold, str(paths.life_lock)], stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        monkeypatch.setattr(control, "STOP_SECONDS", 0.3)
+        said: list[str] = []
+        with pytest.raises(
+            LocalClusterError, match=r"its record .* is gone, and it did not end within 0\.3 s"
+        ):
+            stop(tmp_path, on_progress=said.append)
+        assert said == ["Waiting for an embedded Iris whose record is gone to end ..."]
+        monkeypatch.setattr(control, "STOP_SECONDS", 30.0)
+        threading.Timer(0.3, holder.kill).start()
+        assert not stop(tmp_path).was_running
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_full_disk_is_said_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=5 * 2**20))
+    with pytest.raises(StateFolderUnusable) as caught:
+        ensure_running(tmp_path, plan=failing_plan(tmp_path, "exit 9"))
+    assert str(caught.value) == (
+        f"the disk of the state folder {tmp_path}/local has 5 MiB free, the embedded Iris needs 64 MiB; free "
+        "some, or set XDG_STATE_HOME to a folder on another disk"
+    )
+    assert not local_paths(tmp_path).runtimes.exists()
+
+
+def test_of_a_traceback_in_the_log_its_end_is_shown(tmp_path: Path) -> None:
+    script = "python3 -c 'import sys; print(1, flush=True); [][0]'; echo after; exit 7"
+    with pytest.raises(StartFailed) as caught:
+        ensure_running(
+            tmp_path / "state", plan=failing_plan(tmp_path, script.replace("python3", sys.executable))
+        )
+    assert str(caught.value).endswith(":\n    1\n    IndexError: list index out of range\n    after")
 
 
 def test_a_failed_start_shows_the_log(tmp_path: Path) -> None:

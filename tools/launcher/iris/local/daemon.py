@@ -117,10 +117,12 @@ def main(arguments: list[str]) -> int:
     for noisy in ("uvicorn.access", "iris.cluster.controller.autoscaler"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     port = free_port(previous.port if previous is not None else 0)
+    set_half_made_aside(paths)
     cluster = _cluster(paths, port)
     try:
         # Inside the try: a start that fails half-way leaves threads that keep the process alive.
         url = cluster.start()
+        paths.controller_made.touch()
         write_record(paths, record.model_copy(update={"url": url, "port": port}))
         while not stop.wait(WATCH_SECONDS):
             written = read_record(paths)
@@ -130,6 +132,17 @@ def main(arguments: list[str]) -> int:
     finally:
         _stop(cluster, options.nonce)
     return 0
+
+
+def set_half_made_aside(paths: LocalPaths) -> None:
+    """Move the controller's folder away if no controller has ever come up with it.
+
+    A first start that was killed, or met a full disk, leaves a database without some of its tables, and
+    no later start would get past it. No job can have been submitted to it.
+    """
+    if paths.controller.exists() and not paths.controller_made.exists():
+        shutil.rmtree(paths.controller_half_made, ignore_errors=True)
+        paths.controller.rename(paths.controller_half_made)
 
 
 def _stop(cluster: Any, nonce: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tools.launcher.iris.gateway import GANG_GROUP_BY
-from tools.launcher.iris.local.daemon import cluster_config, free_port
+from tools.launcher.iris.local.daemon import cluster_config, free_port, set_half_made_aside
 from tools.launcher.iris.local.shapes import GANG_SIZES, NODE_KINDS
 from tools.launcher.iris.local.state import LocalPaths
 
@@ -51,6 +51,26 @@ def test_a_cpu_node_is_always_there_and_goes_first(tmp_path: Path) -> None:
     assert cpu.resources.memory_bytes >= 16 * 10**9
     assert cpu.resources.disk_bytes >= 64 * 10**9
     assert all(cpu.priority < group.priority for group in groups.values())
+
+
+def test_a_database_that_was_never_whole_is_set_aside(tmp_path: Path) -> None:
+    paths = LocalPaths(tmp_path)
+    set_half_made_aside(paths)
+    assert list(tmp_path.iterdir()) == []
+    for content in ("first", "second"):
+        paths.controller.mkdir()
+        (paths.controller / "controller.sqlite3").write_text(content)
+        set_half_made_aside(paths)
+        assert not paths.controller.exists()
+        assert (paths.controller_half_made / "controller.sqlite3").read_text() == content
+
+
+def test_the_database_of_a_controller_that_came_up_is_kept(tmp_path: Path) -> None:
+    paths = LocalPaths(tmp_path)
+    paths.controller.mkdir()
+    paths.controller_made.touch()
+    set_half_made_aside(paths)
+    assert paths.controller.is_dir() and not paths.controller_half_made.exists()
 
 
 if __name__ == "__main__":

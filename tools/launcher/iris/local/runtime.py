@@ -182,7 +182,8 @@ def graft(source: Path, target: Path) -> None:
             name = target / entry.name
             if entry.is_dir():
                 graft(Path(entry.path), name)
-            elif entry.is_file() and not name.exists():
+            # "x.pyc.140234" is bytecode that another program of this interpreter is writing.
+            elif entry.is_file() and ".pyc." not in entry.name and not name.exists():
                 real = os.path.realpath(entry.path)
                 try:
                     os.link(real, name)
@@ -208,5 +209,7 @@ def _launcher_files(root: Path) -> Iterator[str]:
     for part in _LAUNCHER_PARTS:
         packages += [path.relative_to(root) for path in sorted((root / part).rglob("*.py"))]
     for path in packages:
-        if not path.stem.endswith("_test"):
+        # rules_python lays a start script and a virtual environment beside the sources of a program.
+        generated = path.stem.endswith("_stage2_bootstrap") or any(".venv" in part for part in path.parts)
+        if not generated and not path.stem.endswith("_test"):
             yield path.as_posix()

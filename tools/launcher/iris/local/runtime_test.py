@@ -12,6 +12,7 @@ import pytest
 
 from tools.launcher.iris.local import runtime
 from tools.launcher.iris.local.runtime import (
+    _launcher_files,
     drop_other_runtimes,
     graft,
     in_bazel_tree,
@@ -201,6 +202,29 @@ def test_the_launcher_is_copied_without_its_tests(tmp_path: Path) -> None:
     assert "tools/launcher/documents/files.py" in names
     assert not any(name.endswith("_test.py") for name in names)
     assert made.launcher not in made.python_path
+
+
+def test_what_rules_python_lays_beside_the_launcher_is_no_part_of_it(tmp_path: Path) -> None:
+    for name in (
+        "daemon.py",
+        "_daemon_stage2_bootstrap.py",
+        "_daemon.venv/lib/python3.12/site-packages/_bazel_site_init.py",
+    ):
+        file = tmp_path / "tools" / "launcher" / "iris" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    assert [name for name in _launcher_files(tmp_path) if name.startswith("tools/launcher/iris")] == [
+        "tools/launcher/iris/daemon.py"
+    ]
+
+
+def test_bytecode_that_is_being_written_is_left_out(tmp_path: Path) -> None:
+    cache = tmp_path / "from" / "__pycache__"
+    cache.mkdir(parents=True)
+    for name in ("a.cpython-312.pyc", "a.cpython-312.pyc.140234"):
+        (cache / name).touch()
+    graft(tmp_path / "from", tmp_path / "to")
+    assert [path.name for path in (tmp_path / "to" / "__pycache__").iterdir()] == ["a.cpython-312.pyc"]
 
 
 def test_a_runtime_half_made_is_made_again(tmp_path: Path) -> None:

@@ -16,6 +16,14 @@ class LocalClusterError(Exception):
     """The embedded cluster can't do what was asked; the text says why and what helps."""
 
 
+class StateFolderUnusable(LocalClusterError):
+    """The environment names a folder that can't hold the state; nothing was done."""
+
+
+# In a file:/// address or an address of the controller's database these would mean something else.
+_NOT_IN_ADDRESSES = "%?#"
+
+
 def state_dir(environ: Mapping[str, str]) -> Path:
     """Slipway's state folder of this user: $XDG_STATE_HOME/slipway, else ~/.local/state/slipway.
 
@@ -25,18 +33,28 @@ def state_dir(environ: Mapping[str, str]) -> Path:
         environ: The process environment.
 
     Raises:
-        LocalClusterError: Neither variable names a folder.
+        StateFolderUnusable: Neither variable names a folder, or its path can't be part of an address.
     """
     configured = environ.get("XDG_STATE_HOME", "")
-    if Path(configured).is_absolute():
-        return Path(configured) / APPLICATION
     home = environ.get("HOME", "")
-    if not Path(home).is_absolute():
-        raise LocalClusterError(
+    if Path(configured).is_absolute():
+        folder = Path(configured) / APPLICATION
+    elif Path(home).is_absolute():
+        folder = Path(home) / ".local" / "state" / APPLICATION
+    else:
+        raise StateFolderUnusable(
             f"no place for local state: XDG_STATE_HOME is {configured!r} and HOME is {home!r}; "
             "set one of them to an absolute path"
         )
-    return Path(home) / ".local" / "state" / APPLICATION
+    if ".." in folder.parts or any(
+        sign in _NOT_IN_ADDRESSES or not sign.isprintable() for sign in str(folder)
+    ):
+        raise StateFolderUnusable(
+            f"the state folder {str(folder)!r} can't be part of an address: its path has '..', one of "
+            f"{_NOT_IN_ADDRESSES}, or a character that can't be printed; set XDG_STATE_HOME to a folder "
+            "without them"
+        )
+    return folder
 
 
 @dataclass(frozen=True)
@@ -79,6 +97,16 @@ class LocalPaths:
     def controller(self) -> Path:
         """Database and logs of the controller; kept."""
         return self.root / "controller"
+
+    @property
+    def controller_made(self) -> Path:
+        """Exists once a controller has come up with its database: then that is whole."""
+        return self.root / "controller.made"
+
+    @property
+    def controller_half_made(self) -> Path:
+        """Where a database goes that was never whole."""
+        return self.root / "controller.half-made"
 
     @property
     def bundles(self) -> Path:

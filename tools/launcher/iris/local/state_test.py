@@ -8,6 +8,7 @@ import pytest
 from tools.launcher.iris.local.state import (
     DaemonRecord,
     LocalClusterError,
+    StateFolderUnusable,
     local_paths,
     read_record,
     state_dir,
@@ -47,6 +48,20 @@ def test_no_state_folder() -> None:
         "no place for local state: XDG_STATE_HOME is 'here' and HOME is ''; "
         "set one of them to an absolute path"
     )
+
+
+@pytest.mark.parametrize("folder", ["/a/50%20", "/a#b", "/a?", "/a/../b", "/a\nb", "/a\udcff"])
+def test_a_folder_that_no_address_can_name(folder: str) -> None:
+    with pytest.raises(StateFolderUnusable) as caught:
+        state_dir({"XDG_STATE_HOME": folder})
+    assert str(caught.value) == (
+        f"the state folder {folder + '/slipway'!r} can't be part of an address: its path has '..', one of "
+        "%?#, or a character that can't be printed; set XDG_STATE_HOME to a folder without them"
+    )
+
+
+def test_spaces_and_letters_of_all_scripts_are_no_problem() -> None:
+    assert state_dir({"XDG_STATE_HOME": "/my state 'x'/日本"}) == Path("/my state 'x'/日本/slipway")
 
 
 def test_a_record_comes_back(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tools.launcher.preflight.declared import declaration
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.prompts import kept_rows
 from tools.launcher.preflight.subject import PreflightSubject, is_count, readable_count
-from tools.launcher.preflight.wording import below, delete, listed, set_to, shown
+from tools.launcher.preflight.wording import below, counted, delete, listed, set_to, shown
 from tools.launcher.rl.context_budget import DERIVED_PATHS, SkyRLContextBudget, derived_lengths
 
 _BUDGET = "skyrl.context_budget"
@@ -123,7 +123,7 @@ def ctx_03(subject: PreflightSubject) -> Iterator[Finding]:
             follows = f" ({values[path]})" if path in values else ""
             yield Finding(
                 path=f"skyrl.{path}",
-                message=f"{found.where}{path}={shown(found.value)}: it follows from context_budget{follows}",
+                message=f"{found.where}{path}={found.written}: it follows from context_budget{follows}",
                 repair=found.repair,
             )
     if subject.planned is not None:
@@ -241,7 +241,7 @@ def ctx_20(subject: PreflightSubject) -> Iterator[Finding]:
     if turns > 1 and window - new < new:
         yield Finding(
             path=_WINDOW,
-            message=f"{turns} turns of {new} tokens do not fit {window}: the second turn's input gets "
+            message=f"{turns} turns of {counted(new, 'token')} do not fit {window}: the second turn's input gets "
             f"W-N={window - new}",
             repair=set_to(_WINDOW, 2 * new),
             severity="warning",

@@ -28,7 +28,7 @@ def obj_13(subject: PreflightSubject) -> Iterator[Finding]:
         if found is not None and found.value is not None:  # null is skipped by the launcher
             yield Finding(
                 path=f"skyrl.{path}",
-                message=f"{found.where}{path}={shown(found.value)}: the launcher sets it from {owner}",
+                message=f"{found.where}{path}={found.written}: the launcher sets it from {owner}",
                 repair=found.repair,
             )
 

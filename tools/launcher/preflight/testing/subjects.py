@@ -22,8 +22,8 @@ _PART = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 def document(name: str) -> dict[str, Any]:
     """Return a fresh copy of the example `smoke` or `moe`."""
-    file = {"smoke": "smoke_fsdp.yaml", "moe": "moe_megatron.yaml"}[name]
-    data = (Path(__file__).parent / "documents" / file).read_bytes()
+    file = {"smoke": "smoke-fsdp.yaml", "moe": "moe-megatron.yaml"}[name]
+    data = (_ROOT / "tests/contract/examples" / file).read_bytes()
     # The copy undoes YAML's alias, so that a change of extra_env leaves task_env alone.
     return {key: copy.deepcopy(value) for key, value in load_yaml_mapping(data, source=file).items()}
 

@@ -1,6 +1,7 @@
 """Rules on the artifact graph and on the recipe it was built from. Documents carry neither."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from tools.launcher.documents.canonical import CanonicalEncodingError
 from tools.launcher.graph.artifact_graph import address_conflicts, mutable_dependencies, nested_outputs
@@ -9,6 +10,11 @@ from tools.launcher.preflight.check import check
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 from tools.launcher.preflight.wording import listed, shown
+from tools.launcher.rl.context_budget import DERIVED_PATHS
+from tools.launcher.rl.recipe import LeafConflict
+from tools.launcher.rl.topology import ROLE_PLAN_PATHS
+
+_LIST_CHARACTERS = 60
 
 
 @check(
@@ -120,14 +126,38 @@ def art_19(subject: PreflightSubject) -> Iterator[Finding]:
 )
 def art_21(subject: PreflightSubject) -> Iterator[Finding]:
     for conflict in subject.origin().recipe.conflicts:
+        if _is_owned(subject, conflict.path):
+            continue  # Neither part may set it: GEO-18, CTX-03 and OBJ-13 name both.
         yield Finding(
             path=f"skyrl.{conflict.path}",
             message=(
-                f"recipe part '{conflict.first_part}' sets {conflict.path} to {shown(conflict.first_value)}, "
-                f"part '{conflict.second_part}' to {shown(conflict.second_value)}"
+                f"recipe part '{conflict.first_part}' sets {conflict.path} to {_written(conflict.first_value)}, "
+                f"part '{conflict.second_part}' to {_written(conflict.second_value)}"
             ),
-            repair=f"remove {conflict.path} from one of the two parts",
+            repair=_agreement(conflict),
         )
+
+
+def _is_owned(subject: PreflightSubject, path: str) -> bool:
+    owned = {*(planned for _, planned in ROLE_PLAN_PATHS), *DERIVED_PATHS}
+    owned |= set(subject.runtime.launcher_owned) if subject.runtime is not None else set()
+    return path in owned or path.partition(".")[0] == "context_budget"
+
+
+def _written(value: Any) -> str:
+    if not isinstance(value, list):
+        return shown(value)
+    text = ", ".join(shown(item) for item in value)
+    return f"[{text}]" if len(text) <= _LIST_CHARACTERS else f"a list of {len(value)} values"
+
+
+def _agreement(conflict: LeafConflict) -> str:
+    # A section may come from several parts, so that removing it from one is not enough.
+    if isinstance(conflict.first_value, dict):
+        return f"remove {conflict.path} from recipe part '{conflict.second_part}'"
+    if isinstance(conflict.second_value, dict):
+        return f"remove {conflict.path} from recipe part '{conflict.first_part}'"
+    return f"remove {conflict.path} from one of the two parts"
 
 
 CHECKS = (art_03, art_04, art_05, art_19, art_21)

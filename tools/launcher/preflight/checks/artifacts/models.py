@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.graph.step import ArtifactStep
 from tools.launcher.preflight.check import check
-from tools.launcher.preflight.checks.artifacts.sources import is_hub_name
+from tools.launcher.preflight.checks.artifacts.sources import is_hub_name, relative_path_problem
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import shown
@@ -16,7 +16,7 @@ from tools.launcher.rl.steps import ImportStepPayload, SkyRLStepPayload
     "ART-09",
     "the model has a Hugging Face export",
     area="artifacts",
-    rule="relative_path is set, or the step that made the model exports one",
+    rule="relative_path is set to a path below the artifact, or the step that made the model exports one",
     prevents="The search inside the coordinator finds no export.",
     inputs=("spec", "model", "ledger"),
     source="catalogue ART-09 (#9); Marin, late",
@@ -28,6 +28,14 @@ def art_09(subject: PreflightSubject) -> Iterator[Finding]:
         model = step.payload.spec.model
         if model.relative_path is None:
             yield from _export_problems(step, model.step)
+            continue
+        problem = relative_path_problem(model.relative_path)
+        if problem is not None and ".." not in model.relative_path:  # that one is ART-15's
+            yield Finding(
+                path="inputs.model.uri",
+                message=f"relative_path of the model {problem}",
+                repair="use a path below the artifact's root, such as hf/step-32",
+            )
 
 
 def _export_problems(step: ArtifactStep, origin: ArtifactStep) -> Iterator[Finding]:

@@ -231,6 +231,12 @@ def art_15(subject: PreflightSubject) -> Iterator[Finding]:
             message=f"inputs.model.uri is {shown(uri)}: there are no weights to start from",
             repair="write the path of the model's export",
         )
+    elif ".." in uri.split("/"):
+        yield Finding(
+            path="inputs.model.uri",
+            message=f"inputs.model.uri {shown(uri)} leaves the artifact",
+            repair="use a path below the artifact's root",
+        )
     elif not _is_text(identity):
         where = "on object storage " if uri.startswith(_CLOUD_SCHEMES) else ""
         yield Finding(

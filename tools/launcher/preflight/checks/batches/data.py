@@ -8,7 +8,7 @@ from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, ceil_div
 from tools.launcher.preflight.prompts import kept_rows, missing_count
 from tools.launcher.preflight.subject import PreflightSubject
-from tools.launcher.preflight.wording import set_to
+from tools.launcher.preflight.wording import counted, set_to
 
 _T = "skyrl.trainer.train_batch_size"
 _EPOCHS = "skyrl.trainer.epochs"
@@ -32,7 +32,7 @@ def bat_09(subject: PreflightSubject) -> Iterator[Finding]:
     if rows is not None and rows < train:
         yield Finding(
             path=_T,
-            message=f"dataset has {rows} rows, train_batch_size is {train}",
+            message=f"dataset has {counted(rows, 'row')}, train_batch_size is {train}",
             repair=set_to(_T, rows) if rows else "use a dataset with rows",
         )
 
@@ -57,8 +57,10 @@ def bat_11(subject: PreflightSubject) -> Iterator[Finding]:
         fewer = rows // train * train
         yield Finding(
             path="inputs.validation_data",
-            message=f"validation set has {rows} rows; this runtime needs a multiple of train_batch_size={train}",
-            repair=f"trim it to {fewer} rows" if fewer else f"extend it to {train} rows",
+            message=f"validation set has {counted(rows, 'row')}; this runtime needs a multiple of train_batch_size={train}",
+            repair=f"trim it to {counted(fewer, 'row')}"
+            if fewer
+            else f"extend it to {counted(train, 'row')}",
         )
 
 
@@ -111,11 +113,12 @@ def bat_17(subject: PreflightSubject) -> Iterator[Finding]:
     wanted = subject.positive(_MAX_STEPS) if subject.has(_MAX_STEPS) else 1
     steps = kept.at_most // batch * epochs
     if steps < wanted:
+        asked = f", max_steps asks {wanted}" if subject.has(_MAX_STEPS) else ""
         enough = ceil_div(wanted, kept.at_most // batch) if kept.at_most >= batch else None
         yield Finding(
             path=_MAX_STEPS if subject.has(_MAX_STEPS) else _EPOCHS,
-            message=f"{kept.at_most} rows in batches of {batch} give {steps} steps in {epochs} "
-            f"epoch{'' if epochs == 1 else 's'}, max_steps asks {wanted}",
+            message=f"{counted(kept.at_most, 'row')} in batches of {batch} give {counted(steps, 'step')} in "
+            f"{counted(epochs, 'epoch')}{asked}",
             repair=set_to(_EPOCHS, enough) if enough is not None else set_to(_T, max(1, kept.at_most)),
             severity="warning",
         )
@@ -149,7 +152,7 @@ def bat_19(subject: PreflightSubject) -> Iterator[Finding]:
     if batch > rows:
         yield Finding(
             path=_EVAL_BATCH,
-            message=f"eval_batch_size={batch} exceeds the {rows} validation rows",
+            message=f"eval_batch_size={batch} exceeds the {counted(rows, 'validation row')}",
             repair=set_to(_EVAL_BATCH, rows) if rows else "use validation data with rows",
             severity="warning",
         )

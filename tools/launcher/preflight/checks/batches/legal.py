@@ -1,7 +1,7 @@
 """The nearest batch that breaks no rule, for repairs."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.geometry import Geometry, divisors
@@ -18,6 +18,9 @@ _LARGEST_SEARCHED = 100_000
 Batch = tuple[int, int, int]
 """Train batch and mini batch in prompts, micro batch in rows per GPU."""
 
+Trains = Callable[[Geometry], set[int]]
+"""Which train batches a repair may choose from."""
+
 
 def batch_repair(subject: PreflightSubject, otherwise: str) -> str:
     """Return the repair that sets what differs in the nearest legal batch.
@@ -26,10 +29,19 @@ def batch_repair(subject: PreflightSubject, otherwise: str) -> str:
         subject: what is judged.
         otherwise: the repair where a value that the search needs cannot be read.
     """
+    return _repair(subject, otherwise, near_trains)
+
+
+def whole_batch_repair(subject: PreflightSubject, otherwise: str) -> str:
+    """Like `batch_repair`, to a batch of which no prompt is dropped."""
+    return _repair(subject, otherwise, whole_trains)
+
+
+def _repair(subject: PreflightSubject, otherwise: str, trains: Trains) -> str:
     geometry = Geometry(subject)
     try:
         now = (geometry.train_batch, geometry.mini_batch, geometry.micro_batch)
-        then = nearest_legal_batch(geometry, one_mini_batch=subject.entrypoint == "fully_async")
+        then = nearest_legal_batch(geometry, trains, one_mini_batch=subject.entrypoint == "fully_async")
     except (MissingFact, UnreadableValue):
         return otherwise
     if then is None:
@@ -38,12 +50,11 @@ def batch_repair(subject: PreflightSubject, otherwise: str) -> str:
     return also(*(set_to(path, new) for path, old, new in changes if old != new)) or otherwise
 
 
-def nearest_legal_batch(geometry: Geometry, *, one_mini_batch: bool) -> Batch | None:
+def nearest_legal_batch(geometry: Geometry, trains: Trains, *, one_mini_batch: bool) -> Batch | None:
     """Return the legal batch with the fewest changed values, then with its train batch kept, then the nearest.
 
     Legal: T >= lcm(dp), T % M == 0, (M*n) % dp == 0, M % u == 0, (M*n/dp) % u == 0; T == M with
-    `one_mini_batch`. The train batch stays, or becomes a multiple that drops no prompt. None if
-    there is none of a usual size.
+    `one_mini_batch`. The train batch is one of `trains`. None if there is none of a usual size.
     """
     now = (geometry.train_batch, geometry.mini_batch, geometry.micro_batch)
 
@@ -55,16 +66,34 @@ def nearest_legal_batch(geometry: Geometry, *, one_mini_batch: bool) -> Batch | 
         far = sum(abs(math.log(new / old)) for old, new in zip(now, batch, strict=True))
         return changed, batch[0] != now[0], round(far, 9), batch
 
-    return min(_legal_batches(geometry, one_mini_batch), key=distance, default=None)
+    return min(_legal_batches(geometry, trains, one_mini_batch), key=distance, default=None)
 
 
-def _legal_batches(geometry: Geometry, one_mini_batch: bool) -> Iterator[Batch]:
-    ranks, samples = geometry.policy_dp, geometry.samples
-    step = ranks // math.gcd(ranks, samples)  # M must be a multiple, so that rows divide over the ranks.
-    whole = math.lcm(geometry.dispatch_multiple, step)
+def _mini_batch_step(geometry: Geometry) -> int:
+    """M must be a multiple of it, so that rows divide over the ranks."""
+    return geometry.policy_dp // math.gcd(geometry.policy_dp, geometry.samples)
+
+
+def whole_trains(geometry: Geometry) -> set[int]:
+    """Return the two train batches next to the present one that drop no prompt."""
+    whole = _whole(geometry)
     below = geometry.train_batch // whole * whole
-    trains = {geometry.train_batch, below, below + whole, math.lcm(whole, geometry.mini_batch)}
-    for train in sorted(trains):
+    return {below, below + whole}
+
+
+def near_trains(geometry: Geometry) -> set[int]:
+    """Return the present train batch, its whole neighbours, and the one that keeps the mini batch."""
+    kept = math.lcm(_whole(geometry), geometry.mini_batch)
+    return {geometry.train_batch, *whole_trains(geometry), kept}
+
+
+def _whole(geometry: Geometry) -> int:
+    return math.lcm(geometry.dispatch_multiple, _mini_batch_step(geometry))
+
+
+def _legal_batches(geometry: Geometry, trains: Trains, one_mini_batch: bool) -> Iterator[Batch]:
+    ranks, samples, step = geometry.policy_dp, geometry.samples, _mini_batch_step(geometry)
+    for train in sorted(trains(geometry)):
         if not geometry.dispatch_multiple <= train <= _LARGEST_SEARCHED:
             continue
         for mini in [train] if one_mini_batch else divisors(train):

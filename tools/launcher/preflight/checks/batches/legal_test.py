@@ -11,7 +11,9 @@ from tools.launcher.preflight.checks.batches.legal import (
     MINI,
     TRAIN,
     batch_repair,
+    near_trains,
     nearest_legal_batch,
+    whole_batch_repair,
 )
 from tools.launcher.preflight.geometry import Geometry
 from tools.launcher.preflight.subject import PreflightSubject
@@ -47,13 +49,13 @@ _SIZES = st.integers(1, 40)
 @given(train=_SIZES, mini=_SIZES, micro=_SIZES, samples=st.integers(1, 9), nodes=st.integers(1, 3))
 def test_the_answer_is_legal_and_changes_the_fewest_values(train, mini, micro, samples, nodes):
     geometry = Geometry(subject(train, mini, micro, samples, nodes))
-    found = nearest_legal_batch(geometry, one_mini_batch=False)
+    found = nearest_legal_batch(geometry, near_trains, one_mini_batch=False)
     assert found is not None and is_legal(geometry, *found)
     changes = sum(old != new for old, new in zip((train, mini, micro), found, strict=True))
     assert (changes == 0) == is_legal(geometry, train, mini, micro)
     if any(is_legal(geometry, train, mini, other) for other in range(1, micro + 1)):
         assert found[:2] == (train, mini)
-    one = nearest_legal_batch(geometry, one_mini_batch=True)
+    one = nearest_legal_batch(geometry, near_trains, one_mini_batch=True)
     assert one is not None and one[0] == one[1] and is_legal(geometry, *one)
 
 
@@ -70,6 +72,19 @@ def test_the_answer_is_legal_and_changes_the_fewest_values(train, mini, micro, s
 )
 def test_repairs_change_one_value_where_one_is_enough(numbers, repair):
     assert batch_repair(subject(*numbers), "otherwise") == repair
+
+
+@pytest.mark.parametrize(
+    ("numbers", "repair"),
+    [
+        # 48 alone would leave a mini batch that does not divide it.
+        ((40, 20, 1, 8, 2), f"set {TRAIN}=48 and set {MINI}=24"),
+        ((40, 8, 1, 8, 2), f"set {TRAIN}=48"),
+        ((20, 20, 1, 4, 1), f"set {TRAIN}=24 and set {MINI}=24"),
+    ],
+)
+def test_a_batch_that_drops_prompts_is_made_whole_without_breaking_the_mini_batch(numbers, repair):
+    assert whole_batch_repair(subject(*numbers), "otherwise") == repair
 
 
 def test_fully_async_keeps_one_mini_batch():

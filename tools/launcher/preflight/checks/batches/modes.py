@@ -8,7 +8,7 @@ from tools.launcher.preflight.checks.batches.legal import MINI, batch_repair
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry
 from tools.launcher.preflight.subject import PreflightSubject
-from tools.launcher.preflight.wording import delete, listed, set_to
+from tools.launcher.preflight.wording import counted, delete, listed, set_to
 
 _N = "skyrl.generator.n_samples_per_prompt"
 _ESTIMATOR = "skyrl.trainer.algorithm.advantage_estimator"
@@ -141,7 +141,7 @@ def bat_18(subject: PreflightSubject) -> Iterator[Finding]:
         return
     yield Finding(
         path=_WORKERS,
-        message=f"{workers} generation workers for mini batch {mini}, staleness {staleness}: "
+        message=f"{counted(workers, 'generation worker')} for mini batch {mini}, staleness {staleness}: "
         f"use {mini} to {useful}",
         repair=set_to(_WORKERS, mini if workers < mini else useful),
         severity="error" if workers < mini else "warning",

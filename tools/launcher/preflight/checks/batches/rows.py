@@ -8,11 +8,17 @@ import math
 from collections.abc import Iterator
 
 from tools.launcher.preflight.check import check
-from tools.launcher.preflight.checks.batches.legal import MICRO, MINI, TRAIN, batch_repair
+from tools.launcher.preflight.checks.batches.legal import (
+    MICRO,
+    MINI,
+    TRAIN,
+    batch_repair,
+    whole_batch_repair,
+)
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, ceil_div, divisors, nearest_multiples
 from tools.launcher.preflight.subject import PreflightSubject
-from tools.launcher.preflight.wording import listed, set_to
+from tools.launcher.preflight.wording import counted, listed, set_to
 
 
 @check(
@@ -76,7 +82,7 @@ def bat_03(subject: PreflightSubject) -> Iterator[Finding]:
     answers = "" if geometry.best_of_n else f" or n to {ceil_div(ranks, mini)}"
     yield Finding(
         path=MINI,
-        message=f"each of {ranks} data-parallel ranks gets M*n//dp = {mini}*{samples}//{ranks} = 0 rows. "
+        message=f"each of {counted(ranks, 'data-parallel rank')} gets M*n//dp = {mini}*{samples}//{ranks} = 0 rows. "
         f"Raise M to {least}{answers}",
         repair=batch_repair(subject, set_to(MINI, least)),
     )
@@ -98,8 +104,8 @@ def bat_04(subject: PreflightSubject) -> Iterator[Finding]:
     if rows % micro:
         yield Finding(
             path=MICRO,
-            message=f"{rows} rows per GPU (M*n//dp = {geometry.mini_batch}*{geometry.samples}//{geometry.policy_dp}) "
-            f"are not a multiple of micro batch {micro}. Use u from {listed(divisors(rows))}",
+            message=f"{counted(rows, 'row')} per GPU (M*n//dp = {geometry.mini_batch}*{geometry.samples}//{geometry.policy_dp}) "
+            f"{'is' if rows == 1 else 'are'} not a multiple of micro batch {micro}. Use u from {listed(divisors(rows))}",
             repair=batch_repair(subject, set_to(MICRO, 1)),
         )
 
@@ -120,7 +126,7 @@ def bat_05(subject: PreflightSubject) -> Iterator[Finding]:
     if geometry.rows_per_rank and rows % geometry.rows_per_rank:
         yield Finding(
             path=MINI,
-            message=f"{rows} rows per GPU do not split into mini batches of {geometry.rows_per_rank} "
+            message=f"{counted(rows, 'row')} per GPU do not split into mini batches of {geometry.rows_per_rank} "
             f"({rows} % {geometry.rows_per_rank} = {rows % geometry.rows_per_rank})",
             repair=batch_repair(subject, set_to(MINI, geometry.train_batch)),
         )
@@ -190,9 +196,9 @@ def bat_14(subject: PreflightSubject) -> Iterator[Finding]:
     if train % multiple:
         yield Finding(
             path=TRAIN,
-            message=f"{train % multiple} of {train} prompts are dropped in each batch: "
+            message=f"{train % multiple} of {counted(train, 'prompt')} {'is' if train % multiple == 1 else 'are'} dropped in each batch: "
             f"train_batch_size={train} is not a multiple of {_multiple_text(geometry)}",
-            repair=set_to(TRAIN, *nearest_multiples(train, multiple)),
+            repair=whole_batch_repair(subject, set_to(TRAIN, *nearest_multiples(train, multiple))),
             severity="warning",
         )
 

@@ -7,7 +7,7 @@ from tools.launcher.preflight.check import check
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, ceil_div, divisors, nearest
 from tools.launcher.preflight.subject import PreflightSubject, is_count
-from tools.launcher.preflight.wording import also, listed, set_to, shown
+from tools.launcher.preflight.wording import also, counted, listed, set_to, shown
 
 _ENGINE = "skyrl.generator.inference_engine_"
 _TP = f"{_ENGINE}tensor_parallel_size"
@@ -72,7 +72,7 @@ def geo_03(subject: PreflightSubject) -> Iterator[Finding]:
     if width % size:
         yield Finding(
             path=_TP,
-            message=f"colocated engine slice TP*PP={size} does not tile {width} GPUs per node "
+            message=f"colocated engine slice TP*PP={size} does not tile {counted(width, 'GPU')} per node "
             f"({width} % {size} = {width % size}). Choose TP*PP from {listed(divisors(width))}",
             repair=_colocated_repair(subject, geometry),
         )
@@ -133,7 +133,7 @@ def geo_05(subject: PreflightSubject) -> Iterator[Finding]:
     if size > width:
         yield Finding(
             path=_TP,
-            message=f"TP*PP={size} exceeds the {width} GPUs of a node",
+            message=f"TP*PP={size} exceeds the {counted(width, 'GPU')} of a node",
             repair=_colocated_repair(subject, geometry)
             if geometry.colocate_all
             else _slice_repair(subject, geometry),
@@ -204,7 +204,7 @@ def geo_08(subject: PreflightSubject) -> Iterator[Finding]:
         repair = _colocated_repair(subject, geometry)
     yield Finding(
         path=_ENGINES,
-        message=f"colocated: policy has {world} GPUs, engines use E*TP*PP*DP={geometry.engines}*{each}={rollout}",
+        message=f"colocated: policy has {counted(world, 'GPU')}, engines use E*TP*PP*DP={geometry.engines}*{each}={rollout}",
         repair=repair,
     )
 
@@ -274,7 +274,7 @@ def geo_22(subject: PreflightSubject) -> Iterator[Finding]:
     if size <= width and width % size:
         yield Finding(
             path=_TP,
-            message=f"engines of {size} GPUs leave {width % size} of {width} GPUs idle per rollout node. "
+            message=f"engines of {counted(size, 'GPU')} leave {width % size} of {width} GPUs idle per rollout node. "
             f"Sizes that fill a node: {listed(divisors(width))}",
             repair=_settings(subject, tp=nearest(divisors(width), size), pp=1, dp=1),
             severity="warning",
@@ -300,7 +300,7 @@ def geo_24(subject: PreflightSubject) -> Iterator[Finding]:
         full = ceil_div(engines, fit) * fit
         yield Finding(
             path=_ENGINES,
-            message=f"{engines} engines at {fit} per node leave room for {full - engines} more on the last rollout node",
+            message=f"{counted(engines, 'engine')} at {fit} per node leave room for {full - engines} more on the last rollout node",
             repair=set_to(_ENGINES, full, *([full - fit] if full > fit else [])),
             severity="warning",
         )

@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator
 
+from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.findings import Finding
-from tools.launcher.preflight.geometry import Geometry, ceil_div
-from tools.launcher.preflight.subject import PreflightSubject
+from tools.launcher.preflight.geometry import NVL72_GPUS_PER_POD, Geometry, ceil_div, node_width_of
+from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 from tools.launcher.preflight.teachers import teacher_nodes
-from tools.launcher.preflight.wording import listed, set_to, shown
+from tools.launcher.preflight.wording import also, counted, listed, set_to, shown
 
 _NODES = "iris.allocation.num_nodes"
 _WIDTH = "iris.allocation.gpus_per_node"
+_ROLE_WIDTHS = (
+    "skyrl.trainer.placement.policy_num_gpus_per_node",
+    "skyrl.trainer.placement.ref_num_gpus_per_node",
+)
 
-NVL72_VARIANTS = ("gb200", "gb300")
-NVL72_GPUS_PER_POD = 4
 NVL72_SCHEDULABLE_RACK_NODES = 16
 NVL72_LEAST_NODES_PER_RACK = 10
 """Placement rule of Iris for racks of 18 nodes (marin-iris 0.2.210; contract, runtime-facts.md §14)."""
@@ -35,7 +38,7 @@ def geo_09(subject: PreflightSubject) -> Iterator[Finding]:
     if geometry.planned_gpus > allocated:
         yield Finding(
             path=_NODES,
-            message=f"roles need {geometry.planned_gpus} GPUs, the allocation of {geometry.num_nodes} nodes "
+            message=f"roles need {counted(geometry.planned_gpus, 'GPU')}, the allocation of {counted(geometry.num_nodes, 'node')} "
             f"has {allocated}",
             repair=_fitting(subject, geometry),
         )
@@ -85,7 +88,7 @@ def geo_10(subject: PreflightSubject) -> Iterator[Finding]:
     if geometry.num_nodes != wanted:
         yield Finding(
             path=_NODES,
-            message=f"allocation has {geometry.num_nodes} nodes, the roles occupy {wanted} ({parts})",
+            message=f"allocation has {counted(geometry.num_nodes, 'node')}, the roles occupy {wanted} ({parts})",
             repair=_fitting(subject, geometry),
         )
 
@@ -108,7 +111,7 @@ def geo_14(subject: PreflightSubject) -> Iterator[Finding]:
     ):
         yield Finding(
             path=_NODES,
-            message=f"separate reference adds {geometry.reference_nodes} nodes: {geometry.derived_nodes} needed, "
+            message=f"separate reference adds {counted(geometry.reference_nodes, 'node')}: {geometry.derived_nodes} needed, "
             f"{geometry.num_nodes} allocated",
             repair=_fitting(subject, geometry),
         )
@@ -156,7 +159,7 @@ def nvl72_racks(nodes: int, rack: int) -> int | None:
 )
 def geo_21(subject: PreflightSubject) -> Iterator[Finding]:
     variant = subject.text("iris.allocation.gpu_variant")
-    if not variant.lower().startswith(NVL72_VARIANTS):
+    if node_width_of(variant) is None:
         return
     geometry = Geometry(subject)
     rack = subject.cluster.schedulable_rack_nodes if subject.cluster is not None else None
@@ -175,7 +178,13 @@ def geo_21(subject: PreflightSubject) -> Iterator[Finding]:
         yield Finding(
             path=_WIDTH,
             message=f"pods on {shown(variant)} use {NVL72_GPUS_PER_POD} GPUs, gpus_per_node={geometry.gpus_per_node}",
-            repair=set_to(_WIDTH, NVL72_GPUS_PER_POD),
+            repair=also(
+                *(
+                    set_to(path, NVL72_GPUS_PER_POD)
+                    for path in (_WIDTH, *_ROLE_WIDTHS)
+                    if path == _WIDTH or subject.get(path) not in (None, NVL72_GPUS_PER_POD)
+                )
+            ),
         )
 
 
@@ -197,9 +206,24 @@ def geo_25(subject: PreflightSubject) -> Iterator[Finding]:
     if nodes > available:
         yield Finding(
             path=_NODES,
-            message=f"{nodes} nodes requested, {name} has {available}",
-            repair=set_to(_NODES, available),
+            message=f"{counted(nodes, 'node')} requested, {name} has {available}",
+            repair=_smaller(subject, available),
         )
+
+
+def _smaller(subject: PreflightSubject, available: int) -> str:
+    """The repair to `available` nodes; colocated roles shrink with the allocation, else GEO-09 undoes it."""
+    geometry = Geometry(subject)
+    try:
+        gpus = available * geometry.policy_gpus_per_node
+        together = geometry.colocate_all and geometry.policy_nodes == geometry.num_nodes
+        if not together or gpus % geometry.engine_gpus:
+            return set_to(_NODES, available)
+        sizes = dict.fromkeys(_FILLED[:2], available) | {_FILLED[2]: gpus // geometry.engine_gpus}
+    except (MissingFact, UnreadableValue):
+        return set_to(_NODES, available)
+    roles = (set_to(path, size) for path, size in sizes.items() if subject.has(path))
+    return also(set_to(_NODES, available), *roles)
 
 
 CHECKS = (geo_09, geo_10, geo_14, geo_16, geo_21, geo_25)

@@ -1,19 +1,21 @@
 """The role plan's values and their agreement with the allocation and with each other."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.declared import declaration
 from tools.launcher.preflight.findings import Finding
-from tools.launcher.preflight.geometry import Geometry
+from tools.launcher.preflight.geometry import Geometry, node_width_of
 from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject, is_count, readable_count
 from tools.launcher.preflight.teachers import placement, teachers
-from tools.launcher.preflight.wording import also, set_to, shown
+from tools.launcher.preflight.wording import also, counted, set_to, shown
 from tools.launcher.rl.topology import ROLE_PLAN_PATHS
 
 _PLACEMENT = "skyrl.trainer.placement"
 _NODES = "iris.allocation.num_nodes"
 _WIDTH = "iris.allocation.gpus_per_node"
+_VARIANT = "iris.allocation.gpu_variant"
 _FLAGS = (f"{_PLACEMENT}.colocate_all", f"{_PLACEMENT}.colocate_policy_ref")
 _ALLOCATION = (_NODES, _WIDTH)
 _COUNTS = tuple(f"skyrl.{path}" for _, path in ROLE_PLAN_PATHS if f"skyrl.{path}" not in _FLAGS)
@@ -79,7 +81,7 @@ def geo_02(subject: PreflightSubject) -> Iterator[Finding]:
     if geometry.policy_nodes > geometry.num_nodes:
         yield Finding(
             path=f"{_PLACEMENT}.policy_num_nodes",
-            message=f"policy_num_nodes={geometry.policy_nodes} exceeds the {geometry.num_nodes} nodes of the allocation",
+            message=f"policy_num_nodes={geometry.policy_nodes} exceeds the allocation of {counted(geometry.num_nodes, 'node')}",
             repair=set_to(_NODES, geometry.policy_nodes),
         )
 
@@ -99,7 +101,8 @@ def geo_11(subject: PreflightSubject) -> Iterator[Finding]:
     if policy == node or (geometry.export_mode and policy < node):
         return
     card = subject.cluster.gpus_per_node if subject.cluster is not None else None
-    width = card if card is not None else max(policy, node)
+    # Without a card, what the GPU variant says, then the wider of the two.
+    width = card or node_width_of(subject.get(_VARIANT)) or max(policy, node)
     fixes = [
         set_to(path, width)
         for path, value in ((_WIDTH, node), (f"{_PLACEMENT}.policy_num_gpus_per_node", policy))
@@ -190,12 +193,12 @@ def geo_18(subject: PreflightSubject) -> Iterator[Finding]:
         found, planned = declaration(subject, path), subject.get(f"skyrl.{path}")
         if found is None:
             continue
-        kind = type(found.value).__name__
-        same = type(found.value) is type(planned) and found.value == planned
+        agree = found.written == shown(found.value)
+        same = agree and type(found.value) is type(planned) and found.value == planned
         relation = "repeats" if same else "disagrees with"
         yield Finding(
             path=f"skyrl.{path}",
-            message=f"{found.where}{path}={shown(found.value)} ({kind}), "
+            message=f"{found.where}{path}={found.written}{_kind(found.value)}, "
             f"which {relation} {field}={shown(planned)} of the role plan",
             repair=found.repair,
         )
@@ -216,11 +219,20 @@ def geo_19(subject: PreflightSubject) -> Iterator[Finding]:
         # A null section stops the launcher; a null document is ART-16.
         missing = not subject.declares(path) or (value is None and path == "skyrl")
         if not missing and not isinstance(value, dict):
+            section = path.removeprefix("skyrl.")
+            found = declaration(subject, section) if subject.planned is not None else None
             yield Finding(
                 path=path,
-                message=f"{path} must be a mapping, got {shown(value)} ({type(value).__name__})",
+                message=f"{path} must be a mapping, got {shown(value)}{_kind(value)}"
+                if found is None
+                else f"{found.where}{section}={found.written}, which must be a mapping",
                 repair=f"write the settings of {path} as a mapping, or delete {path}",
             )
+
+
+def _kind(value: Any) -> str:
+    """The type of a number, text or boolean, which its written form may not show."""
+    return f" ({type(value).__name__})" if isinstance(value, bool | int | float | str) else ""
 
 
 @check(

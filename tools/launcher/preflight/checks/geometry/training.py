@@ -6,7 +6,7 @@ from tools.launcher.preflight.check import check
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, divisors, nearest
 from tools.launcher.preflight.subject import PreflightSubject
-from tools.launcher.preflight.wording import delete, listed, set_to, shown
+from tools.launcher.preflight.wording import counted, delete, listed, set_to, shown
 
 _CRITIC = "skyrl.trainer.critic.model.path"
 _ESTIMATOR = "skyrl.trainer.algorithm.advantage_estimator"
@@ -58,14 +58,14 @@ def geo_26(subject: PreflightSubject) -> Iterator[Finding]:
     ]
     for role, world, size in sizes:
         if world % size:
-            yield _finding(role, size, f"the {role} world of {world} GPUs", divisors(world))
+            yield _finding(role, size, f"the {role} world of {counted(world, 'GPU')}", divisors(world))
     if all(size == 1 for _, _, size in sizes):
         return
     heads = subject.model_fact("num_attention_heads")
     for role, world, size in sizes:
         if heads % size and world % size == 0:
             common = [divisor for divisor in divisors(heads) if world % divisor == 0]
-            yield _finding(role, size, f"{heads} attention heads", common)
+            yield _finding(role, size, counted(heads, "attention head"), common)
 
 
 def _finding(role: str, size: int, what: str, valid: list[int]) -> Finding:

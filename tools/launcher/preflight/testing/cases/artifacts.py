@@ -60,6 +60,10 @@ def _conflict() -> SkyRLRecipe:
     return SkyRLRecipe.combine(base={"trainer": {"epochs": 1}}, long={"trainer": {"epochs": 4}})
 
 
+def _two_parts(a: dict[str, Any], b: dict[str, Any]) -> SkyRLRecipe:
+    return SkyRLRecipe.combine(a={"trainer": a}, b={"trainer": b})
+
+
 def _agreement() -> SkyRLRecipe:
     return SkyRLRecipe.combine(base={"trainer": {"epochs": 1}}, long={"trainer": {"epochs": 1}})
 
@@ -146,6 +150,11 @@ FAILING = (
         planned=lambda: planned(rl_step(model_step(relative_path=None))),
         says="lab/model@2026.09.01 has no known Hugging Face export: the card 'lab-model' names none of it",
         severity="warning",
+    ),
+    Fails(
+        check="ART-09",
+        planned=lambda: planned(rl_step(model_step(), relative_path="/hf")),
+        says="relative_path of the model '/hf' is absolute",
     ),
     Fails(check="ART-10", changes=_tasks(sources=[], tags=[]), says="the TaskTrove selection is empty"),
     Fails(check="ART-10", changes=_tasks(tags=["a", "b", "a"]), says="the selection names 'a' 2 times"),
@@ -239,6 +248,11 @@ FAILING = (
     Fails(
         check="ART-15", changes={f"{_MODEL}.local_path": "model"}, says="'model' is not a local absolute path"
     ),
+    Fails(
+        check="ART-15",
+        changes={f"{_MODEL}.uri": "s3://lab/marin/model/../other"},
+        says="inputs.model.uri 's3://lab/marin/model/../other' leaves the artifact",
+    ),
     Fails(check="ART-15", changes={f"{_MODEL}.uri": " "}, says="inputs.model.uri is ' '"),
     Fails(
         check="ART-16",
@@ -287,6 +301,16 @@ FAILING = (
         planned=lambda: planned(recipe=_conflict()),
         says="recipe part 'base' sets trainer.epochs to 1, part 'long' to 4",
         at="skyrl.trainer.epochs",
+    ),
+    Fails(
+        check="ART-21",
+        planned=lambda: planned(recipe=_two_parts({"stop": ["a"]}, {"stop": [1, True]})),
+        says="recipe part 'a' sets trainer.stop to ['a'], part 'b' to [1, true]",
+    ),
+    Fails(
+        check="ART-21",
+        planned=lambda: planned(recipe=_two_parts({"policy": {"x": 1}}, {"policy": 3})),
+        says="recipe part 'a' sets trainer.policy to a mapping, part 'b' to 3",
     ),
 )
 
@@ -350,6 +374,16 @@ PASSING = (
         changes={_TRAIN: _TASKS, _VALIDATION: _TASKS | {"selection": _SELECTION | {"tags": ["rust"]}}},
     ),
     Passes(check="ART-21", planned=lambda: planned(recipe=_agreement())),
+    # GEO-18 and CTX-03 name both parts, and neither may keep the value.
+    Passes(
+        check="ART-21",
+        planned=lambda: planned(
+            recipe=_two_parts(
+                {"train_batch_size": 16, "max_prompt_length": 1},
+                {"train_batch_size": 32, "max_prompt_length": 2},
+            )
+        ),
+    ),
 )
 
 NOT_CHECKED = (

@@ -112,6 +112,15 @@ FAILING = (
     ),
     Fails(
         check="CTX-03",
+        planned=lambda: planned(
+            recipe=SkyRLRecipe.combine(
+                a={"generator": {"max_turns": 1}}, b={"generator": {"max_turns": None}}
+            )
+        ),
+        says="recipe parts 'a' and 'b' set generator.max_turns=1 and null: it follows from context_budget (1)",
+    ),
+    Fails(
+        check="CTX-03",
         planned=lambda: planned(recipe=SkyRLRecipe.combine(mine={"context_budget": {"max_turns": 3}})),
         says="recipe part 'mine' sets context_budget, which the context budget of the spec owns",
     ),

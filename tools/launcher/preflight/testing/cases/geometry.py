@@ -126,9 +126,7 @@ FAILING = (
         changes={POLICY_WIDTH: 4},
         says="policy uses 4 of 8 GPUs per node; roles take whole nodes",
     ),
-    Fails(
-        check="GEO-02", changes={POLICY: 2}, says="policy_num_nodes=2 exceeds the 1 nodes of the allocation"
-    ),
+    Fails(check="GEO-02", changes={POLICY: 2}, says="policy_num_nodes=2 exceeds the allocation of 1 node"),
     # Example A3 and failure rows 11 and 38.
     Fails(
         check="GEO-03",
@@ -215,6 +213,12 @@ FAILING = (
         changes={POLICY_WIDTH: 4},
         facts={"cluster": cluster_card(gpus_per_node=4)},
         says="allocation.gpus_per_node=8, policy uses 4; both must equal the node's 4",
+    ),
+    # The GPU variant decides, as in GEO-21: else the two repairs undo each other.
+    Fails(
+        check="GEO-11",
+        changes={VARIANT: "GB200", WIDTH: 4},
+        says="allocation.gpus_per_node=4, policy uses 8; both must be equal",
     ),
     Fails(
         check="GEO-12",
@@ -344,6 +348,26 @@ FAILING = (
         planned=lambda: planned(recipe=_recipe(train_batch_size=16)),
         says="sets trainer.train_batch_size=16 (int), which repeats train_batch_size=16 of the role plan",
     ),
+    Fails(
+        check="GEO-18",
+        planned=lambda: planned(
+            recipe=SkyRLRecipe.combine(
+                a={"trainer": {"train_batch_size": 16}}, b={"trainer": {"train_batch_size": 32}}
+            )
+        ),
+        says="recipe parts 'a' and 'b' set trainer.train_batch_size=16 and 32 (int), which disagrees with",
+    ),
+    Fails(
+        check="GEO-18",
+        planned=lambda: planned(recipe=_recipe(train_batch_size=None)),
+        says="sets trainer.train_batch_size=null, which disagrees with train_batch_size=16 of the role plan",
+    ),
+    Fails(
+        check="GEO-19",
+        changes={PLACEMENT: None},
+        planned=lambda: planned(recipe=_recipe(placement=None)),
+        says="recipe part 'batches' sets trainer.placement=null, which must be a mapping",
+    ),
     Fails(check="GEO-19", changes={"skyrl.trainer": None}, says="skyrl.trainer must be a mapping, got null"),
     Fails(
         check="GEO-19", changes={PLACEMENT: 3}, says="skyrl.trainer.placement must be a mapping, got 3 (int)"
@@ -351,7 +375,7 @@ FAILING = (
     Fails(
         check="GEO-19",
         changes={"skyrl.generator": []},
-        says="skyrl.generator must be a mapping, got a list (list)",
+        says="skyrl.generator must be a mapping, got a list",
     ),
     Fails(
         check="GEO-20",

@@ -1,0 +1,51 @@
+"""What a user's shell may do to the program at any moment: close its output, interrupt it, end it."""
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+from tools.launcher.cli import exit_codes
+
+
+def run_as_process(command: Callable[[], int]) -> int:
+    """Run a command line to its end and return its exit status; none of the above becomes a traceback.
+
+    Args:
+        command: does the work and returns an exit status.
+    """
+    _open_missing_streams()
+    # An exception, so that what must be put back (a lock, the terminal's cursor) is put back.
+    signal.signal(signal.SIGTERM, _raise_terminated)
+    try:
+        status = command()
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # `launcher ... | head`: nobody reads any more. The exit of the interpreter flushes once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exit_codes.OUTPUT_CLOSED
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+
+
+def _open_missing_streams() -> None:
+    """Give a program that was started with `>&-` or `2>&-` somewhere to write to.
+
+    The number of a closed descriptor would go to the next file that is opened, a lock for example, and
+    what is printed into that.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # A path may hold what the user's locale can't show.
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _raise_terminated(_: int, __: FrameType | None) -> None:
+    raise SystemExit(exit_codes.TERMINATED)
