@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 import subprocess
 import sys
 
@@ -10,8 +11,11 @@ import pytest
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.commands import COMMANDS, run
 from tools.launcher.cli.errors import reporting
+from tools.launcher.cli.local_environment import LocalEnvironment
+from tools.launcher.cli.local_launch import wait_on_disk
 from tools.launcher.cli.run_selection import NoSuchRun, find_run, select_run, short_name
 from tools.launcher.iris.jobs import IrisUnreachable
+from tools.launcher.iris.local.state import LocalClusterError
 from tools.launcher.observe.run_testlib import Run
 from tools.launcher.store.file_store import FileStore
 from tools.launcher.store.records import RecordError, RunKey, append_event, list_records
@@ -121,6 +125,19 @@ def test_a_damaged_record_keeps_no_other_experiment_from_being_read(tmp_path):
     for wanted in ("cats", None, "mice", "not a name"):
         with pytest.raises(RecordError, match="cannot be read"):
             find_run(store, wanted)
+
+
+def test_following_ends_when_the_disk_is_full(tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=4096))
+    with pytest.raises(LocalClusterError) as caught:
+        wait_on_disk(LocalEnvironment(state=tmp_path), 3600)
+    assert str(caught.value) == (
+        f"the disk of the state folder {tmp_path} is full, and neither the local Iris nor the run can go on. "
+        "Free some space, then launch again: that finds out what became of the run"
+    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    wait_on_disk(LocalEnvironment(state=tmp_path), 0)
 
 
 def test_an_empty_name_is_no_name(tmp_path):

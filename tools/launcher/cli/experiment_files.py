@@ -3,13 +3,22 @@
 import json
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tools.launcher.catalog.cards import ClusterCard
 from tools.launcher.catalog.load import load_cluster_card
 from tools.launcher.cli.runfiles_paths import WrongFile, located
 from tools.launcher.render.plan import LaunchPlan
 from tools.launcher.store.bundles import BundleDigests, LaunchBundle, verify_bundle
+
+# What a launch itself reads of the graph; the coordinator checks the rest.
+_GRAPH_FIELDS: dict[str, type] = {
+    "experiment_name": str,
+    "default_stage": str,
+    "stages": dict,
+    "steps": list,
+    "coordinator_timeout_hours": int,
+}
 
 
 class ExperimentFiles(BaseModel):
@@ -54,17 +63,43 @@ def read_experiment_files(flags: Any) -> ExperimentFiles:
         digest_text=_read(flags.digest).decode("utf-8", "replace"),
     )
     digests = verify_bundle(bundle)
+    return ExperimentFiles(
+        bundle=bundle,
+        digests=digests,
+        graph=_graph(bundle.graph_json, flags.graph),
+        plan=_plan(bundle.plan_json, flags.plan),
+        cluster=load_cluster_card(_read(flags.cluster), source=flags.cluster),
+    )
+
+
+def _graph(data: bytes, path: str) -> dict[str, Any]:
     try:
-        return ExperimentFiles(
-            bundle=bundle,
-            digests=digests,
-            graph=json.loads(bundle.graph_json),
-            plan=LaunchPlan.model_validate_json(bundle.plan_json),
-            cluster=load_cluster_card(_read(flags.cluster), source=flags.cluster),
-        )
+        graph = json.loads(data)
     except ValueError as error:
-        raise WrongFile(f"{flags.graph} or {flags.plan} is not of this launcher's making: {error}") from None
+        raise _foreign(path, str(error)) from None
+    if not isinstance(graph, dict):
+        raise _foreign(path, f"it is a JSON {type(graph).__name__}, not an object")
+    for name, kind in _GRAPH_FIELDS.items():
+        if not isinstance(graph.get(name), kind):
+            raise _foreign(path, f"{name} is {graph.get(name)!r}")
+    return graph
+
+
+def _plan(data: bytes, path: str) -> LaunchPlan:
+    try:
+        return LaunchPlan.model_validate_json(data)
+    except ValidationError as error:
+        finding = error.errors()[0]
+        place = ".".join(str(part) for part in finding["loc"])
+        raise _foreign(path, f"{place + ': ' if place else ''}{finding['msg']}") from None
+
+
+def _foreign(path: str, problem: str) -> WrongFile:
+    return WrongFile(f"{path} is not of this launcher's making: {problem}. Build the experiment again")
 
 
 def _read(path: str) -> bytes:
-    return located(path).read_bytes()
+    try:
+        return located(path).read_bytes()
+    except OSError as error:
+        raise WrongFile(f"{path}: {error.strerror}. Name a file that the experiment's build made") from None

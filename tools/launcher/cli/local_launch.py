@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import sys
+import time
 from typing import Any
 
 from tools.launcher.cli import exit_codes
@@ -14,6 +16,7 @@ from tools.launcher.iris.gateway import IrisGateway, connect
 from tools.launcher.iris.jobs import JobRequest
 from tools.launcher.iris.local.control import ensure_running, status
 from tools.launcher.iris.local.shapes import GangShape, check_offered
+from tools.launcher.iris.local.state import LocalClusterError
 from tools.launcher.observe.progress import FollowEnd, follow
 from tools.launcher.observe.render_text import show_verification
 from tools.launcher.observe.verify import record_verification, verify_run
@@ -27,6 +30,9 @@ from tools.launcher.submit.relaunch import relaunch_ordinal, wait_until_quiet
 from tools.launcher.submit.request import LaunchFacts, coordinator_request, run_key
 from tools.launcher.submit.settle import settle
 from tools.launcher.submit.source_state import SourceState, read_source_state
+
+FULL_DISK_BYTES = 2**20
+"""Free space below which the local Iris can't write its database."""
 
 _SAID = {
     SubmitState.SUBMITTED: "submitted",
@@ -160,7 +166,10 @@ def _print_request(files: ExperimentFiles, facts: LaunchFacts) -> None:
 
 
 def _follow(key: RunKey, here: LocalEnvironment, gateway: IrisGateway, source: SourceState) -> int:
-    last = follow_on(sys.stdout, follow(here.store(), key, here.object_root(), gateway))
+    looks = follow(
+        here.store(), key, here.object_root(), gateway, sleep=lambda seconds: wait_on_disk(here, seconds)
+    )
+    last = follow_on(sys.stdout, looks)
     if last.end in (FollowEnd.UNREACHABLE, FollowEnd.COORDINATOR_SILENT):
         sys.stderr.write(
             f"error: {last.message}. The local Iris: {status(here.state).note}. Launch again: that starts it if "
@@ -171,6 +180,21 @@ def _follow(key: RunKey, here: LocalEnvironment, gateway: IrisGateway, source: S
     if record is None:
         raise AssertionError(f"{key}: the record vanished from the store")
     return _verify(settle(here.store(), gateway, record, source.who), here, gateway, source)
+
+
+def wait_on_disk(here: LocalEnvironment, seconds: float) -> None:
+    """Wait, unless the disk is full: then Iris can write no change of state down and answers the old one
+    for ever.
+
+    Raises:
+        LocalClusterError: the disk of the state folder is full.
+    """
+    if shutil.disk_usage(here.state).free < FULL_DISK_BYTES:
+        raise LocalClusterError(
+            f"the disk of the state folder {here.state} is full, and neither the local Iris nor the run can go "
+            "on. Free some space, then launch again: that finds out what became of the run"
+        )
+    time.sleep(seconds)
 
 
 def _finish(

@@ -15,13 +15,19 @@ def located(path: str) -> Path:
     """
     if Path(path).exists():
         return Path(path)
-    # Only a program that Bazel started has it; every other names plain paths.
-    from python.runfiles import runfiles
-
-    manifest = runfiles.Create()
-    found = manifest.Rlocation(path) if manifest is not None else None
+    found = _in_runfiles(path)
     if found is None or not Path(found).exists():
         raise WrongFile(
             f"{path}: there is no such file, and none in the runfiles. Build the experiment first"
         )
     return Path(found)
+
+
+def _in_runfiles(path: str) -> str | None:
+    try:
+        from python.runfiles import runfiles
+    except ModuleNotFoundError:  # Only a program that Bazel started has it; every other names plain paths.
+        return None
+    manifest = runfiles.Create()
+    found: str | None = manifest.Rlocation(path) if manifest is not None else None
+    return found

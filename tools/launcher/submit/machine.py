@@ -26,6 +26,7 @@ from tools.launcher.iris.jobs import (
     JobRequest,
     ReplyLost,
 )
+from tools.launcher.iris.task_bootstrap import CODE_ARCHIVE
 from tools.launcher.store.bundles import BUNDLE_PREFIX, LaunchBundle, pack, verify_bundle
 from tools.launcher.store.content import put_content
 from tools.launcher.store.object_store import ObjectStore
@@ -194,7 +195,11 @@ class _Launch:
                 if found is not None:
                     return found
                 continue
-            self._append("submitted", {"job_id": job_id, "bundle": self._bundle(), "adopted": False})
+            # Of this call: the intent may be of an earlier one, by another build of the launcher.
+            code = sha256_hex(self._request.files[CODE_ARCHIVE])
+            self._append(
+                "submitted", {"job_id": job_id, "bundle": self._bundle(), "adopted": False, "code": code}
+            )
             return self.end(SubmitState.SUBMITTED, f"submitted {job_id}", job_id)
         return self._unknown("the request was sent and its answer lost, and the job is not there yet")
 

@@ -220,6 +220,17 @@ def test_an_unreachable_scheduler_changes_nothing(store):
     assert launch(store, iris).state is SubmitState.UNREACHABLE
 
 
+def test_the_record_names_the_code_that_was_submitted(store):
+    """The call that submits may be of another build than the one that recorded the intent."""
+    iris = FakeIris("unreachable")
+    launch(store, iris)
+    other = CodeArchive(data=b"other", sha256=sha256_hex(b"other"))
+    outcome = submit_once(store, iris, BUNDLE, facts_for(store), SOURCE, other)
+    intent, submitted = outcome.record.events
+    assert (intent.facts["code"], submitted.facts["code"]) == (CODE.sha256, other.sha256)
+    assert iris.requests[0].files == {"slipway.zip": b"other"}
+
+
 def test_a_lost_reply_is_resolved_by_looking(store):
     iris = FakeIris("lose reply")
     outcome = launch(store, iris)

@@ -51,6 +51,10 @@ FREE_BYTES_LEAST = 64 * 2**20
 """Free space without which none is started. The state of a few runs has 5 MiB; a disk that fills up while
 Iris makes its database leaves half of one."""
 
+UNHEALTHY_FRACTION, UNHEALTHY_BYTES = 0.05, 10 * 2**30
+"""A worker of Iris whose disk has less than both free is given no task, and loses those it runs
+(marin-iris 0.2.227, iris/cluster/worker/env_probe.py)."""
+
 # What the daemon, and so every task, gets of the caller's environment: nothing that could be a secret.
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
 
@@ -341,11 +345,12 @@ def _settled(paths: LocalPaths, on_progress: Callable[[str], None]) -> tuple[_Co
 def _start(
     paths: LocalPaths, plan: RuntimePlan, environ: Mapping[str, str], on_progress: Callable[[str], None]
 ) -> DaemonRecord:
-    free = shutil.disk_usage(paths.root).free
-    if free < FREE_BYTES_LEAST:
+    disk = shutil.disk_usage(paths.root)
+    least = max(FREE_BYTES_LEAST, min(UNHEALTHY_BYTES, int(disk.total * UNHEALTHY_FRACTION)))
+    if disk.free < least:
         raise StateFolderUnusable(
-            f"the disk of the state folder {paths.root} has {free // 2**20} MiB free, the embedded Iris needs "
-            f"{FREE_BYTES_LEAST // 2**20} MiB; free some, or set XDG_STATE_HOME to a folder on another disk"
+            f"the disk of the state folder {paths.root} has {disk.free // 2**20} MiB free, the embedded Iris "
+            f"needs {least // 2**20} MiB; free some, or set XDG_STATE_HOME to a folder on another disk"
         )
     drop_other_runtimes(paths.runtimes, plan.digest)
     runtime = lay_down(plan, paths.runtimes, on_progress=on_progress)

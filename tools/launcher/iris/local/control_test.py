@@ -147,14 +147,20 @@ def test_stopping_outwaits_one_whose_record_is_gone(tmp_path: Path, monkeypatch:
         holder.communicate()
 
 
-def test_a_full_disk_is_said_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=5 * 2**20))
+@pytest.mark.parametrize(
+    ("total", "free", "least"),
+    [(70 * 2**20, 5 * 2**20, 64), (100 * 2**30, 4 * 2**30, 5120), (2**40, 9 * 2**30, 10240)],
+)
+def test_a_full_disk_is_said_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, total: int, free: int, least: int
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(total=total, free=free)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(StateFolderUnusable) as caught:
         ensure_running(tmp_path, plan=failing_plan(tmp_path, "exit 9"))
     assert str(caught.value) == (
-        f"the disk of the state folder {tmp_path}/local has 5 MiB free, the embedded Iris needs 64 MiB; free "
-        "some, or set XDG_STATE_HOME to a folder on another disk"
+        f"the disk of the state folder {tmp_path}/local has {free // 2**20} MiB free, the embedded Iris needs "
+        f"{least} MiB; free some, or set XDG_STATE_HOME to a folder on another disk"
     )
     assert not local_paths(tmp_path).runtimes.exists()
 

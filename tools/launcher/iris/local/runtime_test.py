@@ -20,7 +20,8 @@ from tools.launcher.iris.local.runtime import (
     plan_runtime,
 )
 
-HOST_PYTHON = os.path.realpath(sys.executable)
+# Bazel's own in one world, the host's in the other.
+PYTHON = os.path.realpath(sys.executable)
 
 
 def silent(_: str) -> None:
@@ -58,7 +59,15 @@ def linked_files(tmp_path: Path, name: str) -> Path:
 
 
 def plan_of(*folders: Path) -> runtime.RuntimePlan:
-    return plan_runtime([str(folder) for folder in folders], HOST_PYTHON, sys.base_prefix)
+    return plan_runtime([str(folder) for folder in folders], PYTHON, sys.base_prefix)
+
+
+def host_python(tmp_path: Path) -> Path:
+    """An interpreter that is not Bazel's, in its installation."""
+    python = tmp_path / "host" / "bin" / "python3.12"
+    python.parent.mkdir(parents=True)
+    python.touch(mode=0o755)
+    return python
 
 
 def test_what_is_bazels(tmp_path: Path) -> None:
@@ -141,11 +150,12 @@ def test_folders_without_wheels_are_left_out(tmp_path: Path) -> None:
 
 def test_without_bazel_folders_are_used_in_place(tmp_path: Path) -> None:
     in_place = wheel(tmp_path / "venv" / "site-packages", "beta")
-    plan = plan_of(in_place)
+    python = host_python(tmp_path)
+    plan = plan_runtime([str(in_place)], str(python), str(python.parents[1]))
     assert not plan.copied
     made = lay_down(plan, tmp_path / "runtimes", on_progress=silent)
     assert made.python_path == (in_place,)
-    assert made.python == Path(HOST_PYTHON)
+    assert made.python == python
 
 
 def test_an_interpreter_of_bazel_is_copied_with_its_prefix(tmp_path: Path) -> None:
@@ -168,23 +178,26 @@ def test_an_interpreter_of_bazel_is_copied_with_its_prefix(tmp_path: Path) -> No
 
 
 def test_a_link_of_bazel_to_the_hosts_interpreter_is_followed(tmp_path: Path) -> None:
+    python = host_python(tmp_path)
     link = tmp_path / "launch.runfiles" / "_main" / "venv" / "bin" / "python3"
     link.parent.mkdir(parents=True)
-    link.symlink_to(HOST_PYTHON)
-    plan = plan_runtime([str(linked_folder(tmp_path, "alpha"))], str(link), sys.base_prefix)
-    assert plan.python == Path(HOST_PYTHON)
+    link.symlink_to(python)
+    plan = plan_runtime([str(linked_folder(tmp_path, "alpha"))], str(link), str(python.parents[1]))
+    assert plan.python == python
     assert plan.python_prefix is None
 
 
 def test_a_virtual_environment_counts_only_where_its_wheels_do(tmp_path: Path) -> None:
-    (tmp_path / "venv" / "bin").mkdir(parents=True)
-    (tmp_path / "venv" / "bin" / "python3").symlink_to(HOST_PYTHON)
+    host = host_python(tmp_path)
+    python = tmp_path / "venv" / "bin" / "python3"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(host)
     (tmp_path / "venv" / "pyvenv.cfg").touch()
-    python = str(tmp_path / "venv" / "bin" / "python3")
     in_place = wheel(tmp_path / "venv" / "lib" / "site-packages", "beta")
-    assert plan_runtime([str(in_place)], python, sys.base_prefix).python == Path(python)
+    prefix = str(host.parents[1])
+    assert plan_runtime([str(in_place)], str(python), prefix).python == python
     of_bazel = linked_folder(tmp_path, "alpha")
-    assert plan_runtime([str(of_bazel), str(in_place)], python, sys.base_prefix).python == Path(HOST_PYTHON)
+    assert plan_runtime([str(of_bazel), str(in_place)], str(python), prefix).python == host
 
 
 def test_the_digest_names_versions_not_places(tmp_path: Path) -> None:
