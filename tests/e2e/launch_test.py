@@ -26,7 +26,9 @@ def state() -> Iterator[Path]:
     stop(home / "slipway")
 
 
-def launcher(state: Path, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def launcher(
+    state: Path, command: str, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run one command line of the launcher in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "tools.launcher.cli.launcher_main", command, *arguments],
@@ -35,6 +37,7 @@ def launcher(state: Path, command: str, *arguments: str) -> subprocess.Completed
             "PATH": os.environ["PATH"],
             "PYTHONPATH": os.pathsep.join(sys.path),
             "XDG_STATE_HOME": str(state.parent),
+            **variables,
         },
         capture_output=True,
         text=True,
@@ -137,6 +140,24 @@ def test_verify_says_no_when_the_export_is_gone(state):
     finally:
         hidden.rename(export)
     assert launcher(state, "verify", "cat_count").returncode == 0
+
+
+def test_a_run_that_is_stopped_says_so_and_is_relaunched_on_request(state):
+    slow = {"SLIPWAY_REHEARSAL_STEP_SECONDS": "5"}
+    begun = launcher(state, "rehearse", *files_of("gsm8k_grpo"), "--detach", **slow)
+    assert begun.returncode == 0, begun.stdout + begun.stderr
+    assert "detached: follow it with" in begun.stdout
+    stopped = launcher(state, "local", "stop")
+    assert stopped.returncode == 0, stopped.stderr
+    assert "jobs cancelled: /slipway/gsm8k_grpo-" in stopped.stdout
+    seen = launcher(state, "status", "gsm8k_grpo").stdout
+    assert "state: failed: " in seen, seen
+    again = launcher(state, "rehearse", *files_of("gsm8k_grpo"))
+    assert again.returncode == 1 and "--relaunch" in again.stderr, again.stdout + again.stderr
+    done = launcher(state, "rehearse", *files_of("gsm8k_grpo"), "--relaunch")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "verified: yes" in done.stdout.splitlines()
+    assert {record.key.ordinal for record in list_records(FileStore(state / "store"), "gsm8k_grpo")} == {1, 2}
 
 
 def test_a_plan_for_a_real_cluster_is_refused_here_and_rehearsed(state):

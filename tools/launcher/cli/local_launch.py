@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from tools.launcher.cli import exit_codes
+from tools.launcher.cli.existing_outputs import contradiction
 from tools.launcher.cli.experiment_files import ExperimentFiles
 from tools.launcher.cli.local_environment import LocalEnvironment, local_environment
 from tools.launcher.cli.progress_display import follow_on
@@ -94,6 +95,10 @@ def launch_locally(files: ExperimentFiles, flags: Any) -> int:
             put_content(here.store(), BUNDLE_PREFIX, pack(files.bundle))
             return _finish(decided, here, None, source)
 
+    contradicted = contradiction(files.bundle.graph_json, stage, here.object_root())
+    if contradicted is not None:
+        sys.stderr.write(f"refused: {contradicted}. Nothing was submitted\n")
+        return exit_codes.REFUSED
     cluster = ensure_running(here.state, shape=shape, on_progress=lambda line: print(line, flush=True))
     if cluster.note:
         print(cluster.note)
@@ -219,6 +224,7 @@ def _verify(
     print(f"recipe digest: sha256:{record.recipe_digest}")
     print(f"launch digest: sha256:{record.launch_digest}")
     print(f"record: {here.store_url}/{record_prefix(record.key)}")
+    print(f"files: s3://, gs:// and local:// addresses are folders below {here.object_root_url}")
     if record.reason:
         sys.stderr.write(f"run {record.state.value}: {record.reason}\n")
         if _may_go_better(record):

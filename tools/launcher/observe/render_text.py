@@ -1,5 +1,6 @@
 """Status and verification as text: plain lines anywhere, tables and colours on a terminal only."""
 
+import re
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
@@ -8,11 +9,14 @@ from tools.launcher.observe.verify import Verification
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 REHEARSAL_NOTE = "rehearsal: a CPU stand-in ran this plan; no language model was trained"
 
 # With state, tasks and steps before it, a line of progress stays below 120 characters.
 WAIT_CHARACTERS = 72
+
+_ANSWER = re.compile(r"(?:verified:|  ?) ?(yes|no)\b")
 
 _STATE_STYLES = {
     "succeeded": "green",
@@ -111,29 +115,25 @@ def show_status(status: RunStatus, stream: TextIO) -> None:
 
 
 def show_verification(verification: Verification, stream: TextIO) -> None:
-    """Write the answer to `stream`: a table with colours if it is a terminal, else plain lines."""
+    """Write the answer to `stream`, with colours if it is a terminal. Lines are never broken inside an
+    address, so that it can be copied."""
     if not stream.isatty():
         stream.write(verification_text(verification))
         return
-    from rich.table import Table
+    console = _console(stream)
+    for line in verification_text(verification).splitlines():
+        console.print(_coloured(line), soft_wrap=True)
+
+
+def _coloured(line: str) -> "Text":
     from rich.text import Text
 
-    console = _console(stream)
-    answer = _yes_no(verification.verified)
-    console.print(Text.assemble("verified: ", (answer, _style_of(verification.verified))))
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column()
-    # One wide column: a URI that is broken into four short lines cannot be copied.
-    table.add_column(overflow="fold")
-    for fact in verification.facts:
-        words = Text.assemble((fact.name, "bold"), f": {fact.seen}")
-        if not fact.ok:
-            words.append(f"\nexpected: {fact.expected}")
-        words.append("".join(f"\n{place}" for place in fact.evidence), style="dim")
-        table.add_row(Text(_yes_no(fact.ok), style=_style_of(fact.ok)), words)
-    console.print(table)
-    if verification.rehearsal:
-        console.print(Text(REHEARSAL_NOTE, style="yellow"))
+    answer = _ANSWER.match(line)
+    if answer is None:
+        return Text(line, style="yellow" if line == REHEARSAL_NOTE else "dim")
+    text = Text(line)
+    text.stylize(_style_of(answer[1] == "yes"), *answer.span(1))
+    return text
 
 
 def _console(stream: TextIO) -> "Console":

@@ -128,7 +128,11 @@ def test_stopping_outwaits_one_whose_record_is_gone(tmp_path: Path, monkeypatch:
     paths = local_paths(tmp_path)
     paths.root.mkdir(parents=True)
     hold = "import fcntl, sys, time; f = open(sys.argv[1], 'w'); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
-    holder = subprocess.Popen([sys.executable, "-c", hold, str(paths.life_lock)], stdout=subprocess.PIPE)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", hold, str(paths.life_lock)],
+        stdout=subprocess.PIPE,
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     try:
         assert holder.stdout is not None
         holder.stdout.readline()

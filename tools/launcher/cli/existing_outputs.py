@@ -1,0 +1,26 @@
+"""Looking, before anything is submitted, whether another plan's artifact has a step's output path."""
+
+from tools.launcher.coordinator.artifact_record import ArtifactMismatch, read_record, reusable
+from tools.launcher.coordinator.graph_file import read_graph, steps_up_to
+from tools.launcher.store.locations import ObjectRoot
+
+
+def contradiction(graph_json: bytes, stage: str, object_root: ObjectRoot) -> str | None:
+    """Say which step of the plan would be stopped by what lies at its output path.
+
+    The coordinator asks the same before each step; asked here, the answer costs no job.
+
+    Args:
+        graph_json: the bundle's graph.
+        stage: the terminal stage.
+        object_root: holds the artifacts.
+
+    Returns:
+        a sentence with both fingerprints and the fix, None if nothing contradicts.
+    """
+    for step in steps_up_to(read_graph(graph_json), stage):
+        try:
+            reusable(step, read_record(object_root.path(step.output_path)))
+        except ArtifactMismatch as mismatch:
+            return str(mismatch)
+    return None
