@@ -1,22 +1,20 @@
-"""`.artifact.json`: what makes an artifact finished, and says how it was made.
-
-The rehearsal writes it for what it imports and evaluates; the coordinator writes it for a finished
-RL run, whose runtime knows nothing of steps.
-"""
+"""Deciding by an artifact's record whether a step is done, and claiming the output path of one that is not."""
 
 import re
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.launcher.coordinator.graph_file import GraphStep
 from tools.launcher.documents.canonical import canonical_json
-from tools.launcher.documents.files import write_atomically, write_once
+from tools.launcher.documents.files import write_once
+from tools.launcher.store.artifact_record import (
+    RECORD_FILE,
+    ArtifactRecord,
+    UnreadableArtifactRecord,
+    read_artifact_record,
+    write_artifact_record,
+)
 
-RECORD_FILE = ".artifact.json"
 CLAIM_FILE = ".claim.json"
-
 
 _FINGERPRINT = re.compile(rb'"fingerprint":"([0-9a-f]{8})')
 
@@ -25,43 +23,17 @@ class ArtifactMismatch(Exception):
     """Something else lies at a step's output path. The message names both and the fix."""
 
 
-class ArtifactRecord(BaseModel):
-    """The record, as far as the coordinator needs it.
-
-    Attributes:
-        name, version, kind, fingerprint: of the step that made it.
-        rehearsal: True if a stand-in made it.
-        files: SHA-256 by relative path; empty for an RL run.
-        export: URI of the exported policy (RL runs only).
-    """
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
-
-    name: str
-    version: str
-    kind: str
-    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
-    rehearsal: bool
-    files: dict[str, str] = {}
-    export: str | None = None
-
-
 def read_record(folder: Path) -> ArtifactRecord | None:
     """Return the record in `folder`, None if there is none.
 
     Raises:
         ArtifactMismatch: there is one that cannot be read.
     """
-    path = folder / RECORD_FILE
     try:
-        return ArtifactRecord.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValidationError as error:
-        finding = error.errors()[0]
-        place = ".".join(str(part) for part in finding["loc"]) or "the record"
+        return read_artifact_record(folder)
+    except UnreadableArtifactRecord as error:
         raise ArtifactMismatch(
-            f"the record {RECORD_FILE} cannot be read: {place}: {finding['msg']}. Move the artifact away"
+            f"the record {RECORD_FILE} cannot be read: {error}. Move the artifact away"
         ) from None
 
 
@@ -125,6 +97,6 @@ def write_run_record(
         fingerprint=step.fingerprint,
         rehearsal=rehearsal,
         export=export,
+        attempt_id=attempt_id,
     )
-    data = {"schema": 1, **record.model_dump(), "attempt_id": attempt_id}
-    write_atomically(folder / RECORD_FILE, canonical_json(data) + b"\n")
+    write_artifact_record(folder, record)

@@ -2,11 +2,12 @@
 
 from tools.launcher.documents.canonical import canonical_json
 from tools.launcher.documents.files import write_atomically
-from tools.launcher.rehearsal.artifact_record import ArtifactRecord, file_digests, finish_artifact
+from tools.launcher.rehearsal.artifact_record import file_digests
 from tools.launcher.rehearsal.environments import environment_for, make_rows
 from tools.launcher.rehearsal.staging import StagingError, weights_of
 from tools.launcher.rehearsal.standin import MARK, WEIGHTS_FILE
 from tools.launcher.rehearsal.training import evaluate
+from tools.launcher.store.artifact_record import ArtifactRecord, write_artifact_record
 from tools.launcher.store.locations import ObjectRoot
 
 
@@ -55,7 +56,7 @@ def run_evaluation(
     }
     folder = object_root.path(output_uri)
     write_atomically(folder / "result.json", canonical_json(result) + b"\n")
-    finish_artifact(
+    write_artifact_record(
         folder,
         ArtifactRecord(
             name=name,

@@ -8,7 +8,7 @@ from safetensors.numpy import save
 
 from tools.launcher.documents.canonical import canonical_json
 from tools.launcher.documents.files import write_atomically
-from tools.launcher.rehearsal.artifact_record import ArtifactRecord, file_digests, finish_artifact
+from tools.launcher.rehearsal.artifact_record import file_digests
 from tools.launcher.rehearsal.environments import (
     ANSWERS,
     TRAIN_ROWS,
@@ -19,6 +19,7 @@ from tools.launcher.rehearsal.environments import (
 )
 from tools.launcher.rehearsal.policy import Floats, initial_weights
 from tools.launcher.rehearsal.problems import RehearsalProblem
+from tools.launcher.store.artifact_record import ArtifactRecord, write_artifact_record
 
 MARK = "slipway_rehearsal"
 WEIGHTS_TENSOR = "rehearsal.logits"
@@ -155,5 +156,5 @@ def _finish(folder: Path, name: str, version: str, kind: str, fingerprint: str) 
         rehearsal=True,
         files=file_digests(folder),
     )
-    finish_artifact(folder, record)
+    write_artifact_record(folder, record)
     return record
