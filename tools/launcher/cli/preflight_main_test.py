@@ -69,6 +69,11 @@ def test_a_good_experiment_writes_its_five_outputs(tmp_path, capsys):
     assert len(lines) == 2
 
 
+def test_the_plan_names_the_smoke(tmp_path):
+    assert preflight(tmp_path, smoke="//experiments/cat_count:cat_count") == 0
+    assert json.loads((tmp_path / "out.plan").read_text())["smoke"] == "//experiments/cat_count:cat_count"
+
+
 def test_warnings_are_printed_and_let_the_plan_pass(tmp_path, capsys):
     source = changed(('"epochs": 1, "max_steps": steps', '"epochs": 1, "max_steps": 100000'))
     assert preflight(tmp_path, source=source) == 0

@@ -106,6 +106,12 @@ def test_one_of_something_is_no_plural():
     assert "1 nodes" not in text and "1 GPUs" not in text
 
 
+def test_the_smoke_of_a_large_launch_is_named():
+    assert "smoke " not in plan_text(PLAN)
+    planned = PLAN.model_copy(update={"smoke": "//experiments/x:x_smoke"})
+    assert "smoke           //experiments/x:x_smoke" in plan_text(planned)
+
+
 def test_the_report_is_one_wellformed_page_without_outside_parts():
     page = report_html(PLAN).decode()
     open_tags: list[str] = []
