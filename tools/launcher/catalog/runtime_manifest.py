@@ -23,6 +23,37 @@ class Entrypoint(BaseModel):
     """The type is `async` exactly when `colocate_all` is false."""
 
 
+KeyType = Literal["bool", "int", "float", "str", "list", "map", "str|list"]
+KeyOwner = Literal[
+    "recipe",
+    "role-plan",
+    "context-budget",
+    "launcher",
+    "launcher-if-unset",
+    "computed",
+    "dropped",
+    "refused-by-marin",
+]
+
+
+class RecipeKey(BaseModel):
+    """A key below `skyrl` that the runtime's base configuration has."""
+
+    model_config = _MANIFEST
+
+    type: KeyType
+    nullable: bool = False
+    default: Any = None
+    """Value of the base configuration; `${...}` is an interpolation. Left out where the launcher fills it."""
+    open: bool = False
+    """Keys below this mapping are accepted although they are not listed."""
+    owner: KeyOwner = "recipe"
+    """`recipe`: the author; `role-plan`, `context-budget`: rendered from the typed spec; `launcher`: always
+    overwritten; `computed`: rewritten by the trainer; `dropped`: never read from a recipe."""
+    inferred: bool = False
+    """Whether the type was taken from use, not from the default."""
+
+
 class RuntimeManifest(BaseModel):
     """Registries, enumerations and defaults of one runtime commit."""
 
@@ -62,8 +93,8 @@ class RuntimeManifest(BaseModel):
     engine_init_kwargs_forbidden: tuple[str, ...]
     launcher_owned: dict[str, str]
     """Path below `skyrl` -> where the launcher takes the value from."""
-    recipe_defaults: dict[str, Any]
-    """Path below `skyrl` -> value of the base configuration, for the paths that checks read."""
+    recipe_keys: dict[str, RecipeKey]
+    """Path below `skyrl` -> what the base configuration says of it."""
     resume_checkpoint_count: tuple[int, int]
     """Smallest and largest number of kept checkpoints."""
     sources: tuple[str, ...] = ()

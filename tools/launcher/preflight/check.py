@@ -5,12 +5,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tools.launcher.preflight.findings import Finding
+from tools.launcher.preflight.findings import Finding, Reminder
 from tools.launcher.preflight.subject import PreflightSubject
 
-Area = Literal["artifacts", "geometry", "batches", "backend", "context", "objective", "execution"]
+Area = Literal["artifacts", "geometry", "batches", "backend", "context", "objective", "execution", "document"]
 CheckInput = Literal["spec", "model", "dataset", "cluster", "runtime", "ledger"]
-Rule = Callable[[PreflightSubject], Iterator[Finding]]
+Rule = Callable[[PreflightSubject], Iterator[Finding | Reminder]]
 
 
 class Check(BaseModel):
@@ -32,7 +32,7 @@ class Check(BaseModel):
     implied_by: tuple[str, ...] = ()
     """Ids whose error makes this check's findings a mere consequence; they are then left out."""
     run: Rule
-    """Yields the findings. May raise MissingFact (a card lacks a fact) or UnreadableValue."""
+    """Yields findings, and reminders for what no input decides. May raise MissingFact (a card lacks a fact) or UnreadableValue."""
 
 
 def check(

@@ -4,7 +4,15 @@ from collections.abc import Sequence
 
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import Check
-from tools.launcher.preflight.findings import UNUSABLE, Finding, NotChecked, PreflightReport, Violation
+from tools.launcher.preflight.findings import (
+    UNUSABLE,
+    ChecklistLine,
+    Finding,
+    NotChecked,
+    PreflightReport,
+    Reminder,
+    Violation,
+)
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 
 
@@ -17,11 +25,15 @@ def run_preflight(subject: PreflightSubject, checks: Sequence[Check]) -> Preflig
     """
     found: dict[str, list[Finding]] = {}
     not_checked: list[NotChecked] = []
+    checklist: list[ChecklistLine] = []
     for check in checks:
         findings: list[Finding] = []
         try:
             for finding in check.run(subject):
-                findings.append(finding)
+                if isinstance(finding, Reminder):
+                    checklist.append(ChecklistLine(id=check.id, message=finding.message))
+                else:
+                    findings.append(finding)
         except MissingFact as missing:
             not_checked.append(NotChecked(id=check.id, title=check.title, needs=str(missing)))
         except UnreadableValue as unreadable:
@@ -46,4 +58,5 @@ def run_preflight(subject: PreflightSubject, checks: Sequence[Check]) -> Preflig
         violations=tuple(sorted(violations, key=lambda v: (v.id, v.path, v.message))),
         not_checked=tuple(sorted(not_checked, key=lambda n: n.id)),
         passed=tuple(sorted(passed)),
+        checklist=tuple(sorted(checklist, key=lambda line: (line.id, line.message))),
     )

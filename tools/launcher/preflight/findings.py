@@ -33,6 +33,21 @@ class Violation(Finding):
     severity: Severity
 
 
+class Reminder(BaseModel):
+    """What no input can decide, such as free nodes: a line of the plan's checklist."""
+
+    model_config = _FROZEN
+
+    message: str
+    """What to look at before the launch, with the numbers of this plan."""
+
+
+class ChecklistLine(Reminder):
+    """A reminder together with the id of its check."""
+
+    id: str
+
+
 class NotChecked(BaseModel):
     """A check which could not run."""
 
@@ -53,6 +68,8 @@ class PreflightReport(BaseModel):
     not_checked: tuple[NotChecked, ...]
     passed: tuple[str, ...]
     """Ids of the checks that ran and found nothing."""
+    checklist: tuple[ChecklistLine, ...] = ()
+    """What a person has to look at, since no input decides it."""
 
     @property
     def errors(self) -> tuple[Violation, ...]:

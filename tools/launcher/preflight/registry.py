@@ -1,7 +1,6 @@
 """All checks, by area of the catalogue."""
 
 from tools.launcher.preflight.check import Check
-from tools.launcher.preflight.checks import context, objective
 from tools.launcher.preflight.checks.artifacts import (
     addresses,
     form,
@@ -12,7 +11,9 @@ from tools.launcher.preflight.checks.artifacts import (
     tasktrove,
 )
 from tools.launcher.preflight.checks.batches import data, modes, rows
+from tools.launcher.preflight.checks.context import budget
 from tools.launcher.preflight.checks.geometry import engines, nodes, role_plan, teacher_roles, training
+from tools.launcher.preflight.checks.objective import ownership
 
 CHECKS: tuple[Check, ...] = (
     *addresses.CHECKS,
@@ -30,6 +31,6 @@ CHECKS: tuple[Check, ...] = (
     *data.CHECKS,
     *modes.CHECKS,
     *rows.CHECKS,
-    *context.CHECKS,
-    *objective.CHECKS,
+    *budget.CHECKS,
+    *ownership.CHECKS,
 )

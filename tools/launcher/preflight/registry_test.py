@@ -19,6 +19,7 @@ _AREA_OF_PREFIX = {
     "CTX": "context",
     "OBJ": "objective",
     "EXE": "execution",
+    "DOC": "document",
 }
 _IDS = [check.id for check in CHECKS]
 

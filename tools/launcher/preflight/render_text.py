@@ -17,6 +17,7 @@ def report_text(report: PreflightReport, *, subject: str) -> str:
     lines += [
         _line(f"not checked: {item.id} ({item.title}): needs {item.needs}") for item in report.not_checked
     ]
+    lines += [_line(f"checklist: {item.id}: {item.message}") for item in report.checklist]
     lines.append(
         f"preflight of {subject}: {counted(len(report.errors), 'error')}, {counted(len(report.warnings), 'warning')}, "
         f"{counted(len(report.passed), 'check')} passed, {len(report.not_checked)} not checked"
@@ -44,6 +45,7 @@ def report_json(report: PreflightReport) -> dict[str, Any]:
             for item in report.violations
         ],
         "not_checked": [item.model_dump() for item in report.not_checked],
+        "checklist": [item.model_dump() for item in report.checklist],
         "passed": list(report.passed),
     }
 

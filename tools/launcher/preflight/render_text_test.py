@@ -38,6 +38,7 @@ def test_a_clean_report_is_one_line():
         "verdict": "accept",
         "violations": [],
         "not_checked": [],
+        "checklist": [],
         "passed": ["GEO-01", "GEO-02"],
     }
 

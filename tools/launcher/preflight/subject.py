@@ -1,5 +1,6 @@
 """What is judged: a launch document, the cards beside it, and what is known of its origin."""
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,8 @@ MAX_COUNT = 10**9
 
 _MAX_DIGITS = len(str(MAX_COUNT))
 _ABSENT: Any = object()
+_INTERPOLATION = re.compile(r"\$\{([a-z][a-z0-9_.]*)\}")
+"""A default which is the value of another path below `skyrl` (OmegaConf)."""
 
 
 class UnreadableValue(LookupError):
@@ -204,7 +207,11 @@ class PreflightSubject(BaseModel):
         section, _, rest = path.partition(".")
         if section != "skyrl":
             raise UnreadableValue(f"{path}, which is missing")
-        defaults = self.manifest().recipe_defaults
-        if rest not in defaults:
+        key = self.manifest().recipe_keys.get(rest)
+        if key is None or "default" not in key.model_fields_set:
             raise UnreadableValue(f"{path}, which is missing and has no default in the runtime manifest")
-        return defaults[rest]
+        interpolated = _INTERPOLATION.fullmatch(key.default) if isinstance(key.default, str) else None
+        if interpolated is None:
+            return list(key.default) if isinstance(key.default, tuple) else key.default
+        value = self._find(f"skyrl.{interpolated[1]}")
+        return value if value not in (_ABSENT, None) else self._default(f"skyrl.{interpolated[1]}")

@@ -52,6 +52,7 @@ PLAN = LaunchPlan(
     outputs={"export_root": "s3://x/exports"},
     digests=DIGESTS,
     preflight={
+        "checklist": [{"id": "EXE-18", "message": "1 node of 8 H100 must be free"}],
         "violations": [{"id": "BAT-17", "path": "skyrl.trainer.max_steps", "message": "too many"}],
         "not_checked": [{"id": "CTX-04", "needs": "a model card"}],
         "passed": ["GEO-01"],

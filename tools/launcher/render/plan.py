@@ -181,7 +181,14 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
                 ("passed", f"{len(plan.preflight['passed'])} checks"),
             ],
         ),
+        *_checklist(plan),
     ]
+
+
+def _checklist(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The section of what nobody but a person can look at, if there is any."""
+    lines = [(item["id"], item["message"]) for item in plan.preflight["checklist"]]
+    return [("before the launch, look at", lines)] if lines else []
 
 
 def plan_text(plan: LaunchPlan) -> str:

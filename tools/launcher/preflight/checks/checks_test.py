@@ -6,8 +6,8 @@ import pytest
 
 from tools.launcher.preflight.engine import run_preflight
 from tools.launcher.preflight.registry import CHECKS
-from tools.launcher.preflight.testing.cases.all_cases import FAILING, NOT_CHECKED, PASSING
-from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes
+from tools.launcher.preflight.testing.cases.all_cases import FAILING, NOT_CHECKED, PASSING, REMINDING
+from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes, Reminds
 from tools.launcher.preflight.testing.subjects import repaired
 
 _BY_ID = {check.id: check for check in CHECKS}
@@ -28,7 +28,7 @@ READY_TO_TYPE = (
 _WORDS_INSTEAD = ("write skyrl.", "use a dataset", "raise request_window_tokens", "name the group")
 
 
-def _name(case: Fails | Passes | NotChecked) -> str:
+def _name(case: Fails | Passes | NotChecked | Reminds) -> str:
     paths = ",".join(path.rpartition(".")[2] for path in case.changes)
     return f"{case.check}-{case.base}-{paths}"[:70]
 
@@ -70,6 +70,13 @@ def test_a_check_says_what_it_needs(case: NotChecked) -> None:
     report = run_preflight(case.subject(), [_BY_ID[case.check]])
     assert not report.passed and not report.violations
     assert [case.needs in item.needs for item in report.not_checked] == [True], report.not_checked
+
+
+@pytest.mark.parametrize("case", REMINDING, ids=_name)
+def test_a_check_adds_to_the_checklist(case: Reminds) -> None:
+    report = run_preflight(case.subject(), [_BY_ID[case.check]])
+    assert not report.violations
+    assert any(case.says in line.message for line in report.checklist), report.checklist
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Subjects for the tests of preflight: the contract's two examples, changed in few places."""
 
 import copy
+import functools
 import re
 from pathlib import Path
 from typing import Any
@@ -23,14 +24,26 @@ _PART = re.compile(r"[^.\[\]]+|\[\d+\]")
 def document(name: str) -> dict[str, Any]:
     """Return a fresh copy of the example `smoke` or `moe`."""
     file = {"smoke": "smoke-fsdp.yaml", "moe": "moe-megatron.yaml"}[name]
-    data = (_ROOT / "tests/contract/examples" / file).read_bytes()
+    data = _example(file)
     # The copy undoes YAML's alias, so that a change of extra_env leaves task_env alone.
     return {key: copy.deepcopy(value) for key, value in load_yaml_mapping(data, source=file).items()}
 
 
+@functools.cache
+def _pinned() -> RuntimeManifest:
+    return load_runtime_manifest((_ROOT / _MANIFEST).read_bytes(), source=_MANIFEST)
+
+
+@functools.cache
+def _example(file: str) -> bytes:
+    return (_ROOT / "tests/contract/examples" / file).read_bytes()
+
+
 def pinned_runtime(**changes: Any) -> RuntimeManifest:
     """Return the manifest of the pinned commit with `changes`; DELETED leaves a field out."""
-    manifest = load_runtime_manifest((_ROOT / _MANIFEST).read_bytes(), source=_MANIFEST)
+    manifest = _pinned()
+    if not changes:
+        return manifest
     kept = {name: getattr(manifest, name) for name in manifest.model_fields_set} | changes
     return RuntimeManifest(**{name: value for name, value in kept.items() if value is not DELETED})
 

@@ -1,7 +1,7 @@
 """All tables in one."""
 
 from tools.launcher.preflight.testing.cases import artifacts, batches, context, geometry
-from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes
+from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes, Reminds
 
 FAILING: tuple[Fails, ...] = (*artifacts.FAILING, *geometry.FAILING, *batches.FAILING, *context.FAILING)
 PASSING: tuple[Passes, ...] = (*artifacts.PASSING, *geometry.PASSING, *batches.PASSING, *context.PASSING)
@@ -11,3 +11,4 @@ NOT_CHECKED: tuple[NotChecked, ...] = (
     *batches.NOT_CHECKED,
     *context.NOT_CHECKED,
 )
+REMINDING: tuple[Reminds, ...] = ()

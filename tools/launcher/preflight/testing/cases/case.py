@@ -49,6 +49,13 @@ class Passes(_Case):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reminds(_Case):
+    """The check finds nothing, and adds the line `says` to the checklist."""
+
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class NotChecked(_Case):
     """The check cannot run, or not to its end, and needs `needs`."""
 
