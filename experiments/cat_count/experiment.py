@@ -120,5 +120,6 @@ def main(inputs: BuildInputs, scale: Literal["smoke", "full"]) -> ArtifactStep:
         coordinator_timeout_hours=1,
         wandb_entity=None,
         job_timeout_seconds=1800,
+        credentials=(),
     )
     return skyrl_step(spec, execution, export_hf=True)

@@ -112,5 +112,6 @@ def main(inputs: BuildInputs, scale: Literal["smoke", "full"]) -> ArtifactStep:
         coordinator_timeout_hours=24,
         wandb_entity="marin-community",
         job_timeout_seconds=0,
+        credentials=("WANDB_API_KEY",),
     )
     return skyrl_step(spec, execution, export_hf=True)

@@ -142,6 +142,10 @@ class ClusterCard(BaseModel):
     node_cost: int | None = PositiveInt
     """Share of the budget that one GPU node takes (EXE-21)."""
     nccl_socket_ifname: str | None = None
+    smoke_threshold_nodes: int | None = PositiveInt
+    """Plans with more nodes write everything out (EXE-27); null in the file means that none does."""
+    env_classes: tuple[str, ...] = ()
+    """Environments that only this cluster has: those of the rehearsal on an embedded one (OBJ-03)."""
     as_of: str | None = None
     """ISO date on which the facts were read."""
     sources: tuple[str, ...] = ()

@@ -59,6 +59,38 @@ class NotChecked(BaseModel):
     """The missing fact, to be read after "not checked: needs "."""
 
 
+class Change(BaseModel):
+    """One setting that a proposal changes."""
+
+    model_config = _FROZEN
+
+    path: str
+    """Field path in the launch document."""
+    old: str
+    """The present value as messages show it."""
+    new: int | bool
+
+
+class Proposal(BaseModel):
+    """Other settings under which every rule of geometry and batches holds."""
+
+    model_config = _FROZEN
+
+    changes: tuple[Change, ...]
+    gpus: int
+    """GPUs of the allocation."""
+    reason: str
+    """What it costs in one line, such as "2 changes, 64 GPUs"."""
+    remaining: tuple[str, ...]
+    """Ids of the errors that it leaves, since no number of the plan settles them."""
+    new_warnings: tuple[str, ...]
+    """Ids of the warnings that come with it."""
+    repair: str
+    """The changes as one repair, ready to type."""
+    role_plan: str
+    """The whole plan, ready to paste: Python for an experiment, YAML for a bare document."""
+
+
 class PreflightReport(BaseModel):
     """The outcome of all checks, in a fixed order (by id, then path)."""
 
@@ -70,6 +102,10 @@ class PreflightReport(BaseModel):
     """Ids of the checks that ran and found nothing."""
     checklist: tuple[ChecklistLine, ...] = ()
     """What a person has to look at, since no input decides it."""
+    proposals: tuple[Proposal, ...] = ()
+    """The nearest legal settings, nearest first, where geometry or batches are refused."""
+    no_proposal: str | None = None
+    """Why a search for them found none."""
 
     @property
     def errors(self) -> tuple[Violation, ...]:

@@ -10,12 +10,56 @@ from tools.launcher.preflight.checks.artifacts import (
     sources,
     tasktrove,
 )
+from tools.launcher.preflight.checks.backend import (
+    fsdp,
+    megatron,
+    memory_fit,
+    model_split,
+    profiles,
+    rollout,
+    runtime_support,
+)
 from tools.launcher.preflight.checks.batches import data, modes, rows
-from tools.launcher.preflight.checks.context import budget
+from tools.launcher.preflight.checks.context import (
+    budget,
+    engine_modes,
+    model_geometry,
+    sampling,
+    speculative,
+    templates,
+    window,
+)
+from tools.launcher.preflight.checks.document import reading, resolved, schema
+from tools.launcher.preflight.checks.execution import (
+    credentials,
+    enums,
+    limits,
+    names,
+    network,
+    places,
+    priority,
+    resources,
+    routing,
+    storage,
+    variables,
+    written_out,
+)
 from tools.launcher.preflight.checks.geometry import engines, nodes, role_plan, teacher_roles, training
-from tools.launcher.preflight.checks.objective import ownership
+from tools.launcher.preflight.checks.objective import (
+    agentic,
+    algorithm,
+    distillation,
+    ownership,
+    programs,
+    recipe_keys,
+    schedule,
+    startup,
+)
 
 CHECKS: tuple[Check, ...] = (
+    *reading.CHECKS,
+    *resolved.CHECKS,
+    *schema.CHECKS,
     *addresses.CHECKS,
     *form.CHECKS,
     *graph.CHECKS,
@@ -31,6 +75,38 @@ CHECKS: tuple[Check, ...] = (
     *data.CHECKS,
     *modes.CHECKS,
     *rows.CHECKS,
+    *fsdp.CHECKS,
+    *megatron.CHECKS,
+    *memory_fit.CHECKS,
+    *model_split.CHECKS,
+    *profiles.CHECKS,
+    *rollout.CHECKS,
+    *runtime_support.CHECKS,
     *budget.CHECKS,
+    *engine_modes.CHECKS,
+    *model_geometry.CHECKS,
+    *sampling.CHECKS,
+    *speculative.CHECKS,
+    *templates.CHECKS,
+    *window.CHECKS,
+    *agentic.CHECKS,
+    *algorithm.CHECKS,
+    *distillation.CHECKS,
     *ownership.CHECKS,
+    *programs.CHECKS,
+    *schedule.CHECKS,
+    *startup.CHECKS,
+    *recipe_keys.CHECKS,
+    *credentials.CHECKS,
+    *enums.CHECKS,
+    *limits.CHECKS,
+    *names.CHECKS,
+    *network.CHECKS,
+    *places.CHECKS,
+    *priority.CHECKS,
+    *resources.CHECKS,
+    *routing.CHECKS,
+    *storage.CHECKS,
+    *variables.CHECKS,
+    *written_out.CHECKS,
 )

@@ -22,6 +22,8 @@ _AREA_OF_PREFIX = {
     "DOC": "document",
 }
 _IDS = [check.id for check in CHECKS]
+_ROWS_OF_CATALOGUE = {"ART": 20, "GEO": 26, "BAT": 21, "BKD": 29, "CTX": 24, "OBJ": 19, "EXE": 26}
+"""Higher numbers were added here."""
 
 # Until the version ledger exists these can only say that they need it.
 _NEED_LEDGER_TO_FAIL = {"ART-06", "ART-13", "ART-17"}
@@ -44,11 +46,14 @@ def test_a_check_is_documented(check) -> None:
     assert set(check.implied_by) <= set(_IDS) - {check.id}
 
 
-def test_the_areas_of_the_first_launch_are_complete() -> None:
-    for prefix, count in (("ART", 21), ("GEO", 26), ("BAT", 21)):
-        expected = {f"{prefix}-{number:02}" for number in range(1, count + 1)}
-        assert {check_id for check_id in _IDS if check_id.startswith(prefix)} == expected
-    assert {"CTX-01", "CTX-02", "CTX-03"} <= set(_IDS)
+def test_every_row_of_the_catalogue_is_a_check() -> None:
+    assert sum(_ROWS_OF_CATALOGUE.values()) == 165
+    rows = {
+        f"{prefix}-{number:02}"
+        for prefix, count in _ROWS_OF_CATALOGUE.items()
+        for number in range(1, count + 1)
+    }
+    assert sorted(rows - set(_IDS)) == []
 
 
 def test_every_check_has_a_failing_and_a_passing_case() -> None:

@@ -2,18 +2,19 @@
 
 from typing import Any
 
-from tools.launcher.preflight.findings import PreflightReport, Violation
-from tools.launcher.preflight.wording import counted
+from tools.launcher.preflight.findings import PreflightReport, Proposal, Violation
+from tools.launcher.preflight.wording import counted, shown
 
 
 def report_text(report: PreflightReport, *, subject: str) -> str:
-    """Return the report as lines of text, errors first, ending with a count.
+    """Return the report as lines of text, errors first, then legal settings to paste, ending with a count.
 
     Args:
         report: what preflight found.
         subject: how the text calls what was judged, such as `//experiments/cat_count:cat_count`.
     """
     lines = [line for violation in (*report.errors, *report.warnings) for line in _violation_lines(violation)]
+    lines += proposal_lines(report)
     lines += [
         _line(f"not checked: {item.id} ({item.title}): needs {item.needs}") for item in report.not_checked
     ]
@@ -30,6 +31,16 @@ def warnings_text(report: PreflightReport) -> str:
     return "".join(f"{line}\n" for violation in report.warnings for line in _violation_lines(violation))
 
 
+def proposal_lines(report: PreflightReport) -> list[str]:
+    """Return the legal settings of the report as lines of text, ready to paste; none if none were searched."""
+    lines: list[str] = []
+    for number, proposal in enumerate(report.proposals, 1):
+        lines += _proposal_lines(f"proposal {number} of {len(report.proposals)}", proposal)
+    if report.no_proposal is not None:
+        lines.append(_line(f"no proposal: {report.no_proposal}"))
+    return lines
+
+
 def report_json(report: PreflightReport) -> dict[str, Any]:
     """Return the report as JSON values, in the report's order."""
     return {
@@ -44,6 +55,8 @@ def report_json(report: PreflightReport) -> dict[str, Any]:
             }
             for item in report.violations
         ],
+        "proposals": [item.model_dump(mode="json") for item in report.proposals],
+        "no_proposal": report.no_proposal,
         "not_checked": [item.model_dump() for item in report.not_checked],
         "checklist": [item.model_dump() for item in report.checklist],
         "passed": list(report.passed),
@@ -55,6 +68,15 @@ def _violation_lines(violation: Violation) -> list[str]:
         _line(f"{violation.severity}: {violation.id} at {violation.path}"),
         f"    {_line(violation.message)}",
         f"    repair: {_line(violation.repair)}",
+    ]
+
+
+def _proposal_lines(title: str, proposal: Proposal) -> list[str]:
+    return [
+        _line(f"{title}: {proposal.reason}"),
+        *(_line(f"    {change.path}: {change.old} -> {shown(change.new)}") for change in proposal.changes),
+        f"    repair: {_line(proposal.repair)}",
+        *(f"        {_line(line)}" for line in proposal.role_plan.splitlines()),
     ]
 
 

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from tools.launcher.preflight.findings import NotChecked, PreflightReport, Violation
+from tools.launcher.preflight.findings import Change, NotChecked, PreflightReport, Proposal, Violation
 from tools.launcher.preflight.render_text import report_json, report_text
 from tools.launcher.preflight.wording import also, below, delete, listed, set_to, shown
 
@@ -37,6 +37,8 @@ def test_a_clean_report_is_one_line():
     assert report_json(clean) == {
         "verdict": "accept",
         "violations": [],
+        "proposals": [],
+        "no_proposal": None,
         "not_checked": [],
         "checklist": [],
         "passed": ["GEO-01", "GEO-02"],
@@ -57,6 +59,43 @@ def test_json_keeps_the_order_of_the_report():
     assert content["not_checked"] == [
         {"id": "BAT-09", "title": "the dataset fills a batch", "needs": "a dataset card with rows"}
     ]
+
+
+_PROPOSAL = Proposal(
+    changes=(Change(path="skyrl.a", old="3", new=4), Change(path="skyrl.b", old="false", new=True)),
+    gpus=16,
+    reason="2 changes, 16 GPUs",
+    remaining=(),
+    new_warnings=(),
+    repair="set skyrl.a=4 and set skyrl.b=true",
+    role_plan="skyrl:\n  a: 4\n  b: true",
+)
+
+
+def test_proposals_stand_after_the_violations_ready_to_paste():
+    report = PreflightReport(violations=(_ERROR,), not_checked=(), passed=(), proposals=(_PROPOSAL,))
+    assert report_text(report, subject="d.yaml") == (
+        "error: BAT-01 at skyrl.a\n"
+        "    a=3 is odd\n"
+        "    repair: set skyrl.a=4 or 2\n"
+        "proposal 1 of 1: 2 changes, 16 GPUs\n"
+        "    skyrl.a: 3 -> 4\n"
+        "    skyrl.b: false -> true\n"
+        "    repair: set skyrl.a=4 and set skyrl.b=true\n"
+        "        skyrl:\n"
+        "          a: 4\n"
+        "          b: true\n"
+        "preflight of d.yaml: 1 error, 0 warnings, 0 checks passed, 0 not checked\n"
+    )
+    (content,) = report_json(report)["proposals"]
+    assert content["changes"][0] == {"path": "skyrl.a", "old": "3", "new": 4}
+    assert content["role_plan"] == "skyrl:\n  a: 4\n  b: true"
+
+
+def test_a_search_that_found_nothing_says_why():
+    report = PreflightReport(violations=(_ERROR,), not_checked=(), passed=(), no_proposal="it is\nso")
+    assert "\nno proposal: it is so\n" in report_text(report, subject="d.yaml")
+    assert report_json(report)["no_proposal"] == "it is\nso"
 
 
 def test_only_errors_reject():

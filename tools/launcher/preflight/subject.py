@@ -50,6 +50,8 @@ class PlannedFrom(BaseModel):
     recipe: SkyRLRecipe
     overrides: dict[str, str] = {}
     """Artifact name -> version asked for with --override."""
+    required_fixes: tuple[str, ...] = ()
+    """Ids of the back end's fixes that the experiment relies on."""
 
 
 class PreflightSubject(BaseModel):
@@ -195,13 +197,23 @@ class PreflightSubject(BaseModel):
             raise MissingFact("a runtime manifest")
         return self.runtime
 
+    def with_document(self, document: dict[str, Any]) -> "PreflightSubject":
+        """Return a subject with the same facts and another document.
+
+        Not `model_copy`, which would carry over what was computed from the old document.
+        """
+        facts = {name: getattr(self, name) for name in type(self).model_fields if name != "document"}
+        return PreflightSubject(document=document, **facts)
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        """Dotted path -> value, for every mapping and leaf: checks ask some thousand times."""
+        values: dict[str, Any] = {}
+        _index(self.document, "", values)
+        return values
+
     def _find(self, path: str) -> Any:
-        node: Any = self.document
-        for key in path.split("."):
-            if not isinstance(node, dict) or key not in node:
-                return _ABSENT
-            node = node[key]
-        return node
+        return self._values.get(path, _ABSENT)
 
     def _default(self, path: str) -> Any:
         section, _, rest = path.partition(".")
@@ -215,3 +227,13 @@ class PreflightSubject(BaseModel):
             return list(key.default) if isinstance(key.default, tuple) else key.default
         value = self._find(f"skyrl.{interpolated[1]}")
         return value if value not in (_ABSENT, None) else self._default(f"skyrl.{interpolated[1]}")
+
+
+def _index(mapping: dict[str, Any], prefix: str, values: dict[str, Any]) -> None:
+    for key, value in mapping.items():
+        if "." in key:
+            continue  # no path leads there
+        path = prefix + key
+        values[path] = value
+        if isinstance(value, dict):
+            _index(value, path + ".", values)

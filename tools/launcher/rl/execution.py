@@ -1,6 +1,8 @@
 """Where and with which resources a run executes. Never part of identity."""
 
-from pydantic import BaseModel
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from tools.launcher.rl.topology import SPEC
 
@@ -8,7 +10,8 @@ from tools.launcher.rl.topology import SPEC
 class IrisSkyRLExecution(BaseModel):
     """Placement of the coordinator and of the child job. Source: contract, typed-spec.md §1."""
 
-    model_config = SPEC
+    # What somebody took for the name of a credential may be the secret itself.
+    model_config = ConfigDict(**SPEC, hide_input_in_errors=True)
 
     cluster: str
     """Name of the target cluster."""
@@ -33,3 +36,14 @@ class IrisSkyRLExecution(BaseModel):
     """None falls back to the launch host's WANDB_ENTITY, then to the entity `dogml` (EXE-12)."""
     job_timeout_seconds: int
     """Of the child job; 0 means none."""
+    credentials: tuple[str, ...] | None = None
+    """Names of the secrets that the run needs forwarded, such as `WANDB_API_KEY`; never their values. () needs
+    none, None does not say."""
+
+    @field_validator("credentials", mode="before")
+    @classmethod
+    def _check_credentials(cls, value: Any) -> Any:
+        # The message of pydantic's own check would show the value.
+        if value is None or (isinstance(value, tuple) and all(isinstance(name, str) for name in value)):
+            return value
+        raise ValueError('credentials must be a tuple of names, such as ("WANDB_API_KEY",)')

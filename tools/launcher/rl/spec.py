@@ -32,6 +32,9 @@ class SkyRLSpec(BaseModel):
     retention: SkyRLRetentionPolicy
     seed: int
     """Becomes `run.seed` and, in the runtime, `trainer.seed`."""
+    required_fixes: tuple[str, ...] = ()
+    """Fixes of the back end that the experiment relies on, by their ids in the runtime manifest (BKD-30). Neither
+    identity nor rendered: which code runs is the commit's matter, and that is identity."""
 
 
 def spec_identity(spec: SkyRLSpec, *, export_hf: bool) -> dict[str, Any]:

@@ -13,15 +13,21 @@ from tools.launcher.preflight.testing.subjects import repaired
 _BY_ID = {check.id: check for check in CHECKS}
 
 READY_TO_TYPE = (
+    *(
+        f"EXE-{number:02}"
+        for number in (1, 3, 4, 5, 6, 8, 9, 10, 13, 18, 20, 22, 23, 25, 28, 29, 30, 35, 36, 39)
+    ),
     *(f"GEO-{number:02}" for number in range(1, 27) if number not in (17, 18, 19)),
     *(f"BAT-{number:02}" for number in range(1, 22) if number not in (11, 19)),
+    *(f"CTX-{number:02}" for number in range(4, 28) if number not in (14, 15, 25)),
+    *(f"BKD-{number:02}" for number in range(1, 42) if number not in (20, 21, 22, 23, 24, 25, 30)),
     "CTX-02",
     "CTX-03",
-    "CTX-05",
-    "CTX-11",
-    "CTX-17",
-    "CTX-20",
+    "CTX-16",
+    *(f"OBJ-{number:02}" for number in (1, 2, 3, 5, 6, 7, 8, 9, *range(15, 20), *range(21, 26))),
+    "OBJ-12",
     "OBJ-13",
+    "OBJ-20",
 )
 """Checks of numbers and switches: each of their repairs can be applied by a program."""
 
@@ -52,7 +58,7 @@ def test_a_check_finds_and_its_repair_passes(case: Fails) -> None:
             assert case.check not in READY_TO_TYPE or item.repair.startswith(_WORDS_INSTEAD), item.repair
             return
         document = after
-    left = run_preflight(subject.model_copy(update={"document": document}), [check]).violations
+    left = run_preflight(subject.with_document(document), [check]).violations
     again = left if case.check in READY_TO_TYPE else set(left) & set(found)
     assert not again, [(item.repair, item.message) for item in (*found, *left)]
 

@@ -80,6 +80,8 @@ def rl_step(
     relative_path: str | None = None,
     export_hf: bool = False,
     data: TaskTroveDataSource | None = None,
+    execution: IrisSkyRLExecution | None = None,
+    ttl_days: int = 14,
 ) -> ArtifactStep:
     """An RL step on one node of 8 GPUs that starts from `model`."""
     spec = SkyRLSpec(
@@ -103,10 +105,10 @@ def rl_step(
         train_data=(data or ArtifactDataSource(step=data_step(), relative_path="train.parquet"),),
         validation_data=(),
         topology=SkyRLTopology(num_nodes=1, gpus_per_node=8, gpu_variant="H100", role_plan=_one_node()),
-        retention=SkyRLRetentionPolicy(resume_checkpoint_count=2, temporary_storage_ttl_days=14),
+        retention=SkyRLRetentionPolicy(resume_checkpoint_count=2, temporary_storage_ttl_days=ttl_days),
         seed=17,
     )
-    return skyrl_step(spec, _execution(), export_hf=export_hf)
+    return skyrl_step(spec, execution or placement(), export_hf=export_hf)
 
 
 def _one_node() -> SkyRLRolePlan:
@@ -128,18 +130,20 @@ def _one_node() -> SkyRLRolePlan:
     )
 
 
-def _execution() -> IrisSkyRLExecution:
-    return IrisSkyRLExecution(
-        cluster="cw-us-east-02a",
-        cluster_config="lib/iris/config/cw-us-east-02a.yaml",
-        cpu=48.0,
-        memory="700GB",
-        disk="2TB",
-        priority="batch",
-        max_retries=1,
-        target_cluster="cw-us-east-02a",
-        parent_cluster_config="lib/iris/config/marin.yaml",
-        coordinator_timeout_hours=12,
-        wandb_entity="lab",
-        job_timeout_seconds=0,
-    )
+def placement(**changes: Any) -> IrisSkyRLExecution:
+    """The placement of the contract's first example, with `changes`."""
+    values: dict[str, Any] = {
+        "cluster": "cw-us-east-02a",
+        "cluster_config": "lib/iris/config/cw-us-east-02a.yaml",
+        "cpu": 48.0,
+        "memory": "700GB",
+        "disk": "2TB",
+        "priority": "batch",
+        "max_retries": 1,
+        "target_cluster": "cw-us-east-02a",
+        "parent_cluster_config": "lib/iris/config/marin.yaml",
+        "coordinator_timeout_hours": 12,
+        "wandb_entity": "lab",
+        "job_timeout_seconds": 0,
+    }
+    return IrisSkyRLExecution(**values | changes)

@@ -17,6 +17,7 @@ _MANIFEST = "third_party/marinskyrl/81ae0ef7.yaml"
 DELETED: Any = object()
 """Value of a change which removes its path."""
 
+_DELETION = re.compile(r"(?:^| and )delete (\S+)")
 _CHANGE = re.compile(r"([\w.\[\]-]+)=(\S+)")
 _PART = re.compile(r"[^.\[\]]+|\[\d+\]")
 
@@ -65,11 +66,10 @@ def changed(content: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def repaired(content: dict[str, Any], repair: str) -> dict[str, Any] | None:
     """Apply a repair that is ready to type, or return None for one in other words."""
-    if repair.startswith("delete "):
-        return changed(content, {repair.removeprefix("delete "): DELETED})
-    if not repair.startswith("set "):
+    if not repair.startswith(("set ", "delete ")):
         return None
-    values = {path: _value(text) for path, text in _CHANGE.findall(repair)}
+    values: dict[str, Any] = {path: DELETED for path in _DELETION.findall(repair)}
+    values |= {path: _value(text) for path, text in _CHANGE.findall(repair)}
     return changed(content, values) if all("." in path for path in values) else None
 
 
@@ -79,7 +79,13 @@ def _parts(path: str) -> list[Any]:
 
 def _value(text: str) -> Any:
     words = {"true": True, "false": False, "null": None}
-    return words[text] if text in words else int(text) if re.fullmatch(r"-?\d+", text) else text
+    if text in words:
+        return words[text]
+    if text[:1] == text[-1:] == '"':
+        return text[1:-1]
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", text) else text
 
 
 def model_card(**facts: Any) -> ModelCard:

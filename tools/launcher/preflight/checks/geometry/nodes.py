@@ -174,7 +174,8 @@ def geo_21(subject: PreflightSubject) -> Iterator[Finding]:
             f"least {NVL72_LEAST_NODES_PER_RACK} each. Valid near {nodes}: {listed(sorted(valid))}",
             repair=set_to(_NODES, *valid),
         )
-    if geometry.gpus_per_node != NVL72_GPUS_PER_POD:
+    known = subject.cluster is not None and subject.cluster.gpus_per_node is not None
+    if geometry.gpus_per_node != NVL72_GPUS_PER_POD and not known:  # EXE-06 compares with a card
         yield Finding(
             path=_WIDTH,
             message=f"pods on {shown(variant)} use {NVL72_GPUS_PER_POD} GPUs, gpus_per_node={geometry.gpus_per_node}",

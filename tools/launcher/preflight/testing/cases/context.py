@@ -1,10 +1,8 @@
-"""Cases of the CTX and OBJ checks."""
+"""Cases of the CTX checks of the token budget. Those of engines and sampling: engine_settings.py."""
 
 from typing import Any
 
-from tools.launcher.preflight.testing.cases.batches import ENTRYPOINT
 from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes
-from tools.launcher.preflight.testing.cases.geometry import COLOCATED
 from tools.launcher.preflight.testing.experiments import planned
 from tools.launcher.preflight.testing.subjects import DELETED, dataset_card
 from tools.launcher.rl.recipe import SkyRLRecipe
@@ -26,10 +24,6 @@ _RESOLVED: dict[str, Any] = {
     PROMPT: 512,
     "skyrl.generator.max_turns": 1,
     "skyrl.trainer.seed": 17,
-}
-_HTTP: dict[str, Any] = {
-    "skyrl.generator.enable_http_endpoint": True,
-    "skyrl.generator.chat_template.name_or_path": "qwen3_without_thinking",
 }
 
 
@@ -157,51 +151,6 @@ FAILING = (
         says="5 turns of 3072 tokens do not fit 4096: the second turn's input gets W-N=1024",
         severity="warning",
     ),
-    Fails(
-        check="OBJ-13",
-        changes={"skyrl.trainer.seed": 17},
-        says="trainer.seed=17: the launcher sets it from run.seed",
-    ),
-    Fails(
-        check="OBJ-13",
-        changes={"skyrl.generator.engine_init_kwargs.served_model_name": "x"},
-        says="served_model_name='x': the launcher sets it from inputs.model.local_path",
-    ),
-    Fails(
-        check="OBJ-13",
-        planned=lambda: planned(recipe=_recipe(max_ckpts_to_keep=3)),
-        says="recipe part 'mine' sets trainer.max_ckpts_to_keep=3: the launcher sets it from "
-        "artifacts.resume_checkpoint_count",
-    ),
-    Fails(
-        check="OBJ-14",
-        changes=_HTTP | {ENTRYPOINT: "fully_async"},
-        says="fully_async cannot share GPUs with the engines; add rollout nodes: colocate_all is true",
-    ),
-    Fails(
-        check="OBJ-14",
-        base="moe",
-        changes=_HTTP | {ENTRYPOINT: "fully_async", "skyrl.generator.enable_http_endpoint": DELETED},
-        says="enable_http_endpoint is false",
-    ),
-    Fails(
-        check="OBJ-14",
-        base="moe",
-        changes=_HTTP | {ENTRYPOINT: "fully_async", "skyrl.generator.async_engine": False},
-        says="fully_async needs the asynchronous engine: async_engine is false",
-    ),
-    Fails(
-        check="OBJ-14",
-        base="moe",
-        changes=_HTTP | {ENTRYPOINT: "fully_async", "skyrl.generator.batched": True},
-        says="batched is true",
-    ),
-    Fails(
-        check="OBJ-14",
-        base="moe",
-        changes={ENTRYPOINT: "fully_async", "skyrl.generator.enable_http_endpoint": True},
-        says="fully_async needs chat_template.name_or_path, which is not set",
-    ),
 )
 
 _FITTING = _data(rows=7473, max_prompt_tokens=512)
@@ -218,8 +167,6 @@ PASSING = (
             "CTX-11",
             "CTX-17",
             "CTX-20",
-            "OBJ-13",
-            "OBJ-14",
         )
     ),
     Passes(check="CTX-01", changes={GENERATED: 1, CACHE: 0}),
@@ -230,10 +177,6 @@ PASSING = (
     Passes(check="CTX-11", changes=_RESOLVED),
     Passes(check="CTX-17", changes={EVAL_NEW: 1024}),
     Passes(check="CTX-20", changes={WINDOW: 2048, TURNS: 5}),
-    Passes(check="OBJ-13", changes=_RESOLVED),
-    Passes(check="OBJ-13", changes={"skyrl.trainer.run_name": "mine", "skyrl.trainer.seed": None}),
-    Passes(check="OBJ-13", planned=lambda: planned(recipe=_recipe(run_name="mine"))),
-    Passes(check="OBJ-14", base="moe", changes=_HTTP | {ENTRYPOINT: "fully_async"}),
 )
 
 NOT_CHECKED = (
@@ -241,8 +184,4 @@ NOT_CHECKED = (
         check="CTX-02", changes={WINDOW: "1536"}, needs=f"a usable value: {WINDOW} as int, it is '1536'"
     ),
     NotChecked(check="CTX-05", needs="a dataset card with max_prompt_tokens"),
-    NotChecked(check="OBJ-13", runtime=lambda: None, needs="a runtime manifest"),
-    NotChecked(
-        check="OBJ-14", changes={ENTRYPOINT: "fully_async", COLOCATED: 1}, needs=f"{COLOCATED} as bool"
-    ),
 )

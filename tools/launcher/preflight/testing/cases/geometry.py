@@ -520,6 +520,12 @@ PASSING = (
         Passes(check="GEO-21", changes={VARIANT: "GB200", WIDTH: 4, NODES: nodes})
         for nodes in (8, 16, 20, 24, 32, 33, 36)
     ),
+    # EXE-06 reports the width where a card has one.
+    Passes(
+        check="GEO-21",
+        changes={VARIANT: "GB200", WIDTH: 8},
+        facts={"cluster": cluster_card(gpus_per_node=4)},
+    ),
     Passes(
         check="GEO-21",
         changes={VARIANT: "GB200", WIDTH: 4, NODES: 18},

@@ -1,0 +1,96 @@
+"""The trained roles and how Megatron splits them. Source of the formulas: contract, README.md and typed-spec.md §4."""
+
+import re
+from types import NoneType
+from typing import NamedTuple
+
+from tools.launcher.preflight.geometry import Geometry
+from tools.launcher.preflight.subject import PreflightSubject
+from tools.launcher.preflight.wording import shown
+
+
+class MegatronRole(NamedTuple):
+    """Sizes of one role under Megatron."""
+
+    name: str
+    """`policy` or `ref`, as the recipe calls it."""
+    world: int
+    """W: GPUs."""
+    tp: int
+    pp: int
+    cp: int
+    ep: int
+    etp: int
+    """Expert tensor parallelism; null in the recipe counts as tp."""
+
+    @property
+    def model_parallel(self) -> int:
+        """tp*pp*cp."""
+        return self.tp * self.pp * self.cp
+
+    @property
+    def expert_parallel(self) -> int:
+        """etp*ep*pp."""
+        return self.etp * self.ep * self.pp
+
+    @property
+    def whole(self) -> bool:
+        """Whether the data-parallel size is an integer (BKD-06)."""
+        return self.world % self.model_parallel == 0
+
+    def path(self, size: str) -> str:
+        """Return the path of the size `tp`, `pp`, `cp`, `ep` or `etp`."""
+        return f"{megatron_config(self.name)}.{_NAMES[size]}"
+
+
+_NAMES = {
+    "tp": "tensor_model_parallel_size",
+    "pp": "pipeline_model_parallel_size",
+    "cp": "context_parallel_size",
+    "ep": "expert_model_parallel_size",
+    "etp": "expert_tensor_parallel_size",
+}
+
+TRAINED_ROLES = ("policy", "ref")
+"""The trainer's own validation reads both, whether a reference is active or not (utils.py@004e15f9)."""
+
+
+_WORD = re.compile(r"[\w.-]{1,40}")
+
+
+def word(text: str) -> str:
+    """Return a setting's value for a message: bare where it is one plain word, else quoted on one line."""
+    return text if _WORD.fullmatch(text) else shown(text)
+
+
+def megatron_config(role: str) -> str:
+    """Return the path of a role's Megatron settings."""
+    return f"skyrl.trainer.{role}.megatron_config"
+
+
+def fsdp_config(role: str) -> str:
+    """Return the path of a role's FSDP settings."""
+    return f"skyrl.trainer.{role}.fsdp_config"
+
+
+def active_roles(geometry: Geometry) -> list[tuple[str, int]]:
+    """Return (name, GPUs) of the policy, and of the reference if there is one. Raises like `Geometry`."""
+    roles = [("policy", geometry.policy_world)]
+    return [*roles, ("ref", geometry.reference_world)] if geometry.reference_active else roles
+
+
+def megatron_roles(subject: PreflightSubject) -> list[MegatronRole]:
+    """Return the active roles, none under another strategy. Raises like `PreflightSubject.value`."""
+    geometry = Geometry(subject)
+    if geometry.strategy != "megatron":
+        return []
+    return [_megatron_role(subject, name, world) for name, world in active_roles(geometry)]
+
+
+def _megatron_role(subject: PreflightSubject, name: str, world: int) -> MegatronRole:
+    config = megatron_config(name)
+    tp, pp, cp, ep = (subject.positive(f"{config}.{_NAMES[size]}") for size in ("tp", "pp", "cp", "ep"))
+    expert_tensor = f"{config}.{_NAMES['etp']}"
+    declared = subject.value(expert_tensor, int, NoneType)
+    etp = tp if declared is None else subject.positive(expert_tensor)
+    return MegatronRole(name, world, tp, pp, cp, ep, etp)

@@ -1,0 +1,21 @@
+"""The one way to judge a document: every check, and what would be legal instead."""
+
+from collections.abc import Sequence
+
+from tools.launcher.preflight.check import Check
+from tools.launcher.preflight.engine import run_preflight
+from tools.launcher.preflight.findings import PreflightReport
+from tools.launcher.preflight.repair_search.search import propose
+from tools.launcher.preflight.subject import PreflightSubject
+
+
+def judge(subject: PreflightSubject, checks: Sequence[Check]) -> PreflightReport:
+    """Run all checks; for refused geometry or batches add the nearest legal settings.
+
+    The report of an accepted document is that of `run_preflight`, and costs no search.
+    """
+    report = run_preflight(subject, checks)
+    found = propose(subject, checks, report)
+    if not found.proposals and found.why_none is None:
+        return report
+    return report.model_copy(update={"proposals": found.proposals, "no_proposal": found.why_none})

@@ -1,0 +1,280 @@
+"""Cases of the DOC checks."""
+
+from typing import Any
+
+from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes
+from tools.launcher.preflight.testing.subjects import DELETED, document, pinned_runtime
+
+_SECTIONS = tuple(document("smoke"))
+_EMPTY = dict.fromkeys(_SECTIONS, DELETED)
+
+_RESOLVED: dict[str, Any] = {
+    "runtime.entrypoint": "skyrl_train.entrypoints.main_base",
+    "runtime.training_type": "sync",
+    "skyrl.entrypoint": DELETED,
+    "skyrl.context_budget": DELETED,
+    "skyrl.trainer.seed": 17,
+    "skyrl.trainer.export_hf_artifact": True,
+    "skyrl.trainer.policy.model.path": "/tmp/marinskyrl/models/qwen06-sft",
+    "skyrl.generator.engine_init_kwargs.served_model_name": "qwen06-sft",
+}
+
+
+def _resolved(**changes: Any) -> dict[str, Any]:
+    return _RESOLVED | changes
+
+
+def _module(name: str) -> str:
+    return f"skyrl_train.entrypoints.{name}"
+
+
+def _other_version() -> Any:
+    return pinned_runtime(schema_version=2)
+
+
+def _no_fields() -> Any:
+    return pinned_runtime(document_fields=None)
+
+
+FAILING = (
+    Fails(check="DOC-01", changes=_EMPTY, says="the document is an empty mapping"),
+    Fails(
+        check="DOC-02",
+        changes={"launcher": {"x": 1}},
+        says="the document has no key 'launcher'. Known: schema_version, run, runtime, iris, ingress, ray",
+    ),
+    Fails(
+        check="DOC-02", changes={"trainer": {"epochs": 1}}, says="Near: skyrl.trainer, which is there as well"
+    ),
+    Fails(
+        check="DOC-02",
+        changes={"teachers": {}},
+        says="no key 'teachers'. Near: skyrl.teachers",
+        at="teachers",
+    ),
+    Fails(
+        check="DOC-02",
+        changes={"iris.nodes": 2},
+        says="iris has no key 'nodes'. Near: iris.allocation.num_nodes, which is there as well",
+        at="iris.nodes",
+    ),
+    Fails(
+        check="DOC-02",
+        changes={"runtime": DELETED, "Runtime": {"profile": "fsdp"}},
+        says="the document has no key 'Runtime'. Did you mean runtime?",
+    ),
+    Fails(
+        check="DOC-02",
+        changes={"iris.cluster": DELETED, "iris.clustr": "x"},
+        says="iris has no key 'clustr'. Did you mean cluster?",
+    ),
+    Fails(
+        check="DOC-02",
+        changes={"iris.allocation.max-retries": 1},
+        says="iris.allocation has no key 'max-retries'. Near: iris.max_retries, which is there as well",
+    ),
+    Fails(
+        check="DOC-02", changes={"inputs.model.name": "x"}, says="inputs.model has no key 'name'. Known: uri"
+    ),
+    Fails(check="DOC-02", changes={"ray." + "k" * 500: 1}, says="ray has no key 'kkkk"),
+    Fails(
+        check="DOC-02",
+        changes={f"ray.extra{number:02}": 1 for number in range(30)},
+        says="ray has 10 more unknown keys",
+        at="ray",
+    ),
+    Fails(check="DOC-03", changes={"iris.cluster_config": DELETED}, says="iris.cluster_config is missing"),
+    Fails(check="DOC-03", changes={"iris.cluster": None}, says="iris.cluster is null, it is mandatory"),
+    Fails(check="DOC-03", changes={"run.id": "???"}, says="run.id is '???', it is mandatory"),
+    Fails(
+        check="DOC-03",
+        changes={"ray": DELETED},
+        says="ray is missing, it is mandatory. It has spill_dir, rendezvous_dir, log_dir",
+    ),
+    Fails(
+        check="DOC-03",
+        changes={"inputs.model": None},
+        says="inputs.model is null, it is mandatory. It has uri",
+    ),
+    Fails(check="DOC-03", changes={"artifacts.export_root": ""}, says="artifacts.export_root is empty"),
+    Fails(check="DOC-03", changes={"skyrl": DELETED}, says="skyrl is missing"),
+    Fails(
+        check="DOC-04",
+        changes={"iris.allocation.cpu": "many"},
+        says="iris.allocation.cpu is 'many', not a number",
+    ),
+    Fails(check="DOC-04", changes={"iris.allocation.cpu": float("nan")}, says="is nan, not a finite number"),
+    Fails(check="DOC-04", changes={"run.seed": True}, says="run.seed is true, not an integer"),
+    Fails(check="DOC-04", changes={"run.seed": "9" * 5000}, says="not an integer"),
+    Fails(check="DOC-04", changes={"ray.port": float("inf")}, says="ray.port is inf, not an integer"),
+    Fails(check="DOC-04", changes={"run.seed": None}, says="run.seed is null, which is no value for it"),
+    Fails(check="DOC-04", changes={"run.export_hf": "maybe"}, says="is 'maybe', not true or false"),
+    Fails(check="DOC-04", changes={"run.export_hf": 1.0}, says="is 1.0, not true or false"),
+    Fails(check="DOC-04", changes={"iris.cluster": ["a"]}, says="iris.cluster is a list, not text"),
+    Fails(check="DOC-04", changes={"run.id": 10**20000}, says="beyond all limits, not text"),
+    Fails(
+        check="DOC-04",
+        changes={"iris.allocation": 8},
+        says="iris.allocation is 8, not a mapping with num_nodes",
+    ),
+    Fails(check="DOC-04", changes={"ingress": None}, says="ingress is null, not a mapping with mode"),
+    Fails(check="DOC-04", changes={"skyrl": "recipe"}, says="skyrl is 'recipe', not a mapping"),
+    Fails(check="DOC-04", changes={"runtime.task_env": ["A"]}, says="not a mapping of text to text"),
+    Fails(check="DOC-04", changes={"runtime.task_env.A": None}, says="runtime.task_env.A is null, not text"),
+    Fails(
+        check="DOC-04",
+        changes={"runtime.task_env.A": {"b": 1}},
+        says="runtime.task_env.A is a mapping, not text",
+    ),
+    Fails(
+        check="DOC-04",
+        changes={"runtime.task_env.A": True},
+        says="is a boolean; the launcher writes it as 'True'",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-04",
+        changes={"iris.timeout": "86_400"},
+        says="is '86_400' where the schema has an integer; the launcher reads it as 86400",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-04", changes={"ray.port": 6379.5}, says="the launcher reads it as 6379", severity="warning"
+    ),
+    Fails(check="DOC-04", changes={"iris.allocation.cpu": "48"}, says="reads it as 48.0", severity="warning"),
+    Fails(check="DOC-04", changes={"run.export_hf": "Yes"}, says="reads it as true", severity="warning"),
+    Fails(check="DOC-04", changes={"run.export_hf": 0}, says="reads it as false", severity="warning"),
+    Fails(
+        check="DOC-04",
+        changes={"iris.cluster": 7},
+        says="has text; the launcher reads it as '7'",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-05", changes={"schema_version": True}, says="schema_version is true, the launcher knows 1"
+    ),
+    Fails(check="DOC-05", changes={"schema_version": 2}, says="schema_version is 2, the launcher knows 1"),
+    Fails(check="DOC-05", changes={"schema_version": 1.5}, says="schema_version is 1.5"),
+    Fails(check="DOC-05", changes={"schema_version": [1]}, says="schema_version is a list"),
+    Fails(
+        check="DOC-05",
+        changes={"schema_version": "1"},
+        says="'1', the launcher knows 1 and converts",
+        severity="warning",
+    ),
+    Fails(check="DOC-05", runtime=_other_version, says="schema_version is 1, the launcher knows 2"),
+    Fails(
+        check="DOC-06",
+        changes={"iris.cluster_config": "${oc.env:HOME}/c.yaml"},
+        says="which the launcher resolves on its host",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-06",
+        changes={"runtime.task_env.A": "${run.id}"},
+        says="runtime.task_env.A is '${run.id}'",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-07",
+        changes={"runtime.training_type": "async"},
+        says="training_type is 'async', from entry point standard follows 'sync'; the launcher overwrites it",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-07",
+        changes=_resolved(**{"runtime.training_type": "async"}),
+        says="training_type is 'async', from entry point standard follows 'sync'",
+    ),
+    Fails(
+        check="DOC-07",
+        changes=_resolved(**{"runtime.entrypoint": _module("main_generate")}),
+        says="from entry point generate follows null",
+    ),
+    Fails(
+        check="DOC-07",
+        changes=_resolved(
+            **{
+                "runtime.entrypoint": _module("terminal_bench"),
+                "skyrl.trainer.placement.colocate_all": False,
+            }
+        ),
+        says="follows 'async'",
+    ),
+    Fails(
+        check="DOC-08",
+        changes=_resolved(**{"runtime.entrypoint": _module("main")}),
+        says="module 'skyrl_train.entrypoints.main' is not registered. Registered: skyrl_train.",
+    ),
+    Fails(
+        check="DOC-08",
+        changes={"runtime.entrypoint": _module("main_base")},
+        says="a source document names the module",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-09",
+        changes=_resolved(**{"skyrl.trainer.seed": 18}),
+        says="skyrl.trainer.seed is 18, from run.seed follows 17",
+    ),
+    Fails(
+        check="DOC-09",
+        changes=_resolved(**{"skyrl.trainer.export_hf_artifact": 1}),
+        says="export_hf_artifact is 1, from run.export_hf follows true",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-09",
+        changes=_resolved(**{"skyrl.generator.engine_init_kwargs.served_model_name": "other"}),
+        says="served_model_name is 'other', from inputs.model.local_path follows 'qwen06-sft'",
+        severity="warning",
+    ),
+)
+
+PASSING = (
+    *(Passes(check=f"DOC-{number:02}", base=base) for number in range(1, 10) for base in ("smoke", "moe")),
+    *(Passes(check=f"DOC-{number:02}", changes=_RESOLVED) for number in range(1, 10)),
+    Passes(check="DOC-02", changes={"ingress": {"mode": "direct"}, "runtime.task_env.ANY": "x"}),
+    Passes(check="DOC-02", changes={"skyrl.surprise": 1}),
+    Passes(check="DOC-03", changes={"run.seed": DELETED, "ingress": DELETED, "iris.wandb_entity": None}),
+    Passes(check="DOC-03", changes={"inputs.model.identity": ""}),
+    Passes(check="DOC-03", changes={"runtime": DELETED, "Runtime": {}}),
+    Passes(check="DOC-03", changes={"iris.allocation": 8}),
+    Passes(check="DOC-04", changes={"runtime.task_env.N": 1, "runtime.task_env.F": 0.5}),
+    Passes(check="DOC-04", changes={"iris.allocation.cpu": 47.5, "inputs.model.chat_template": "x"}),
+    Passes(check="DOC-04", changes={"iris.timeout": "${x}", "run.seed": "???", "iris": None}),
+    Passes(check="DOC-05", changes={"schema_version": DELETED}),
+    Passes(check="DOC-07", changes={"runtime.training_type": "sync"}),
+    Passes(check="DOC-07", changes={"runtime.training_type": None}),
+    Passes(
+        check="DOC-07",
+        changes=_resolved(**{"runtime.entrypoint": _module("fully_async"), "runtime.training_type": "async"}),
+    ),
+    Passes(check="DOC-07", changes={"skyrl.entrypoint": "nothing", "runtime.training_type": "sync"}),
+    Passes(check="DOC-09", changes={"skyrl.trainer.seed": 18}),
+)
+
+NOT_CHECKED = (
+    *(
+        NotChecked(
+            check=f"DOC-{number:02}", runtime=_no_fields, needs="document_fields in the runtime manifest"
+        )
+        for number in (2, 3, 4, 6)
+    ),
+    *(
+        NotChecked(check=f"DOC-{number:02}", runtime=lambda: None, needs="a runtime manifest")
+        for number in (2, 3, 4, 5, 6)
+    ),
+    NotChecked(
+        check="DOC-07",
+        changes={"runtime.training_type": "sync"},
+        runtime=lambda: None,
+        needs="a runtime manifest",
+    ),
+    NotChecked(
+        check="DOC-08",
+        changes={"runtime.entrypoint": _module("main")},
+        runtime=lambda: None,
+        needs="a runtime manifest",
+    ),
+)
