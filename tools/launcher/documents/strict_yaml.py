@@ -17,7 +17,11 @@ EXPONENT_WITHOUT_DOT = re.compile(r"^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$")
 
 MAX_BYTES = 1 << 20  # A launch document has about 4 KB; a graph of a thousand steps below 1 MB.
 MAX_DEPTH = 60
-MAX_NODES = 100_000  # Counted with every alias expanded, so that nine times nine aliases cannot hide.
+MAX_NODES = 50_000  # Counted with every alias expanded, so that nine times nine aliases cannot hide.
+MAX_NUMBER = 400  # Characters. Reading a number takes the square of its length; 1e308 written out has 309.
+MAX_TAG_DIRECTIVES = 20  # Reading them takes the square of their count.
+
+_SHOWN_CHARACTERS = 200  # Of a parser's message, which may quote the whole file.
 
 
 class DocumentError(ValueError):
@@ -52,7 +56,8 @@ def load_yaml(data: bytes, *, source: str) -> Any:
 
     Raises:
         DocumentError: not UTF-8, empty, larger than MAX_BYTES, deeper than MAX_DEPTH, more than
-            MAX_NODES values, repeated or non-text keys, unknown tags, several documents, or bad syntax.
+            MAX_NODES values, a number longer than MAX_NUMBER, repeated or non-text keys, unknown tags,
+            several documents, or bad syntax.
     """
     if len(data) > MAX_BYTES:
         raise DocumentError(
@@ -67,6 +72,10 @@ def load_yaml(data: bytes, *, source: str) -> Any:
         raise DocumentError(
             source, "", f"byte {error.start} is not UTF-8 text", "Save the file with UTF-8 encoding"
         ) from None
+    if text.count("%TAG") > MAX_TAG_DIRECTIVES:
+        raise DocumentError(
+            source, "", f"more than {MAX_TAG_DIRECTIVES} %TAG directives", "Remove them: no tag is read"
+        )
     try:
         _check_bounds(text, source)
         loader = _StrictLoader(text)
@@ -76,23 +85,21 @@ def load_yaml(data: bytes, *, source: str) -> Any:
             loader.dispose()
     except DocumentError:
         raise
-    except _KeyProblem as error:
+    except _ValueProblem as error:
         raise DocumentError(source, error.place, error.problem, error.fix) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = _place_of(mark)
         problem = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
-        raise DocumentError(source, place, problem, "Correct the YAML at that place") from None
+        raise DocumentError(source, place, _cut(problem), "Correct the YAML at that place") from None
     except yaml.YAMLError as error:
         raise DocumentError(
-            source, "", f"not YAML: {' '.join(str(error).split())}", "Correct the file"
+            source, "", _cut(f"not YAML: {' '.join(str(error).split())}"), "Correct the file"
         ) from None
     except RecursionError:
         raise DocumentError(
             source, "", f"values are nested more than {MAX_DEPTH} deep", "Flatten the document"
         ) from None
-    except ValueError as error:  # int() and float() of absurd scalars, dates that do not exist
-        raise DocumentError(source, "", f"a value cannot be read: {error}", "Write a plain value") from None
     return value
 
 
@@ -113,7 +120,11 @@ def _place_of(mark: Any) -> str:
     return f"{mark.line + 1}:{mark.column + 1}" if mark else ""
 
 
-class _KeyProblem(Exception):
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+class _ValueProblem(Exception):
     def __init__(self, place: str, problem: str, fix: str) -> None:
         super().__init__(problem)
         self.place, self.problem, self.fix = place, problem, fix
@@ -166,17 +177,23 @@ def _check_bounds(text: str, source: str) -> None:
             )
 
 
-def _construct_mapping(loader: Any, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
+def _construct_mapping(loader: Any, node: yaml.Node, deep: bool = False) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
+    if not isinstance(node, yaml.MappingNode):
+        raise _ValueProblem(
+            _place_of(node.start_mark), "this is tagged as a mapping and is none", "Remove the tag"
+        )
     for key_node, value_node in node.value:
         place = _place_of(key_node.start_mark)
         if key_node.tag == "tag:yaml.org,2002:merge":
-            raise _KeyProblem(place, "the merge key `<<` is not read by the launcher", "Write the keys out")
+            raise _ValueProblem(place, "the merge key `<<` is not read by the launcher", "Write the keys out")
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, str):
-            raise _KeyProblem(place, f"the key {key!r} is not text", "Quote the key")
+            raise _ValueProblem(place, _cut(f"the key {key!r} is not text"), "Quote the key")
         if key in mapping:
-            raise _KeyProblem(place, f"the key '{key}' appears twice in one mapping", "Keep one of them")
+            raise _ValueProblem(
+                place, f"the key '{_cut(key)}' appears twice in one mapping", "Keep one of them"
+            )
         mapping[key] = loader.construct_object(value_node, deep=deep)
     return mapping
 
@@ -188,7 +205,39 @@ def _construct_yaml_map(loader: Any, node: yaml.MappingNode) -> Any:
     data.update(_construct_mapping(loader, node, deep=True))
 
 
+def _plain(construct: Any) -> Any:
+    """Wrap the constructor of a scalar: bounded, and without surprises for what a tag claims, as `!!bool x`."""
+
+    def construct_scalar(loader: Any, node: yaml.Node) -> Any:
+        place = _place_of(node.start_mark)
+        if isinstance(node, yaml.ScalarNode) and len(node.value) > MAX_NUMBER:
+            raise _ValueProblem(
+                place,
+                f"a number of {len(node.value)} characters, the limit is {MAX_NUMBER}",
+                "Write a smaller number, or quote the text",
+            )
+        try:
+            return construct(loader, node)
+        except (ValueError, KeyError, IndexError):
+            kind = str(node.tag).rpartition(":")[2]
+            raise _ValueProblem(
+                place, f"{_cut(repr(node.value))} is no {kind}", "Write a plain value"
+            ) from None
+
+    return construct_scalar
+
+
+# What JSON has, and no more: a set, bytes or a date is no value of a document.
+_StrictLoader.yaml_constructors = {
+    tag: _StrictLoader.yaml_constructors[tag]
+    for tag in (
+        None,
+        *(f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq")),
+    )
+}
 _StrictLoader.add_constructor("tag:yaml.org,2002:map", _construct_yaml_map)
+for _tag in ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
+    _StrictLoader.add_constructor(_tag, _plain(_StrictLoader.yaml_constructors[_tag]))
 # Dates stay text: the launcher's schema has no date, and a version such as 2026-01-15 must be
 # reported as text with the wrong shape, not as an object.
 _StrictLoader.yaml_implicit_resolvers = {

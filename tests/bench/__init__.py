@@ -1,0 +1,1 @@
+"""Measurements: programs that are run by hand, and small tests that they work."""
