@@ -1,0 +1,203 @@
+"""`import-runtime` from the command line: its output word for word, and every way in which it refuses."""
+
+import shutil
+import sys
+
+import pytest
+
+from tools.launcher.cli import exit_codes
+from tools.launcher.cli.commands import run
+from tools.launcher.documents.yaml_writer import dump_yaml
+from tools.launcher.runtime_import.checkout_for_test import (
+    BASE,
+    COMMIT,
+    ENVIRONMENTS,
+    ESTIMATORS,
+    PINNED_FILE,
+    REDUCTION,
+    REGISTRY,
+    TRANSLATION,
+    pinned,
+    write,
+    write_checkout,
+)
+
+_CONFIG = "skyrl-train/skyrl_train/config"
+_SHARED = "marinskyrl/speculative_decoding.py"
+
+
+@pytest.fixture(scope="module", name="template")
+def _template(tmp_path_factory):
+    return write_checkout(tmp_path_factory.mktemp("checkout"), pinned())
+
+
+@pytest.fixture(name="here")
+def _here(tmp_path, monkeypatch, template):
+    """A folder with a checkout, its commit, and one experiment; commands start in it."""
+    shutil.copytree(template, tmp_path / "checkout")
+    write(tmp_path, "checkout/.git/HEAD", f"{COMMIT}\n")
+    document = {
+        "runtime": {"entrypoint": ""},
+        "skyrl": {"context_budget": {}, "trainer": {"log_level": "INFO"}},
+    }
+    write(tmp_path, "experiments/maze/golden/launch.yaml", dump_yaml(document))
+    monkeypatch.setenv("BUILD_WORKING_DIRECTORY", str(tmp_path))
+    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(tmp_path))
+    return tmp_path
+
+
+def imported(*flags, commit=COMMIT):
+    return run(
+        ["import-runtime", "--checkout=checkout", f"--commit={commit}", f"--pinned={PINNED_FILE}", *flags]
+    )
+
+
+def change(here):
+    text = (here / "checkout" / BASE).read_text()
+    text = text.replace("  log_level: INFO\n", "  log_depth: 3\n").replace("  epochs: 1\n", "  epochs: 2\n")
+    write(here / "checkout", BASE, text)
+    write(here / "checkout", TRANSLATION, "x = (\n")
+
+
+def test_the_output_of_a_changed_checkout(here, capsys):
+    change(here)
+    assert imported("--marin_core=0.2.211", "--out=new/manifest.yaml") == exit_codes.OK
+    lines = capsys.readouterr().out.splitlines()
+    taken = [line for line in lines if line.startswith("taken over")]
+    assert [line for line in lines if line not in taken] == [
+        f"commit: {COMMIT}, as .git says",
+        "read: 8 files",
+        f"  {ENVIRONMENTS}",
+        f"  {_CONFIG}/deepspeed_config/eval.yaml",
+        f"  {_CONFIG}/deepspeed_config/train.yaml",
+        f"  {BASE}",
+        f"  {_CONFIG}/skyrl_gym_config/default.yaml",
+        f"  {ESTIMATORS}",
+        f"  {REGISTRY}",
+        f"  {REDUCTION}",
+        "keys added: 1",
+        "  trainer.log_depth: int, default 3",
+        "keys removed: 1",
+        "  trainer.log_level",
+        "defaults moved: 1",
+        "  trainer.epochs: 1 -> 2",
+        "other facts changed: 1",
+        "  env_classes_complete: false -> true",
+        "experiments touched: 1 of 1",
+        "  experiments/maze/golden/launch.yaml",
+        "    sets trainer.log_level, which is gone",
+        "    relies on the default of trainer.epochs, which moves from 1 to 2",
+        f"written: {here}/new/manifest.yaml",
+    ]
+    unread = f"({TRANSLATION} is not readable Python at line 1)"
+    assert taken[:4] == [
+        f"taken over, not read: {field} {unread}"
+        for field in ("engine_init_kwargs_forbidden", "entrypoints", "open_path_patterns", "open_roots")
+    ]
+    assert taken[4].startswith("taken over, not read: ") and "recipe_enums, recipe_top_level" in taken[4]
+    assert (here / "new/manifest.yaml").read_text().startswith("# What MarinSkyRL 01234567 accepts.")
+
+
+def test_without_out_nothing_is_written(here, capsys):
+    assert imported() == exit_codes.OK
+    output = capsys.readouterr().out
+    assert output.endswith("not written: give --out=FILE\n") and "keys added" not in output
+    assert "experiments touched: 0 of 1\n" in output
+    assert "taken over, not read: marin_core (--marin_core gives it)\n" in output
+    assert sorted(path.name for path in here.iterdir()) == ["checkout", "experiments"]
+
+
+def test_a_second_import_of_the_written_manifest_differs_in_nothing(here, capsys):
+    assert imported("--out=new.yaml") == exit_codes.OK
+    assert imported("--pinned=new.yaml") == exit_codes.OK
+    assert "\nno differences to marinskyrl-01234567\nnot written" in capsys.readouterr().out
+
+
+def test_a_checkout_without_git_metadata_is_read_and_said_so(here, capsys):
+    (here / "checkout/.git/HEAD").unlink()
+    assert imported() == exit_codes.OK
+    assert "not verified: the checkout has no git metadata that says its commit" in capsys.readouterr().out
+
+
+def test_a_file_is_replaced_only_when_asked(here, capsys):
+    write(here, "new.yaml", "mine\n")
+    assert imported("--out=new.yaml") == exit_codes.USAGE
+    assert (
+        "new.yaml: there is a file already. Name another one, or add --overwrite" in capsys.readouterr().err
+    )
+    assert (here / "new.yaml").read_text() == "mine\n"
+    assert imported("--out=new.yaml", "--overwrite") == exit_codes.OK
+    assert (here / "new.yaml").read_text() != "mine\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--commit=0123"], "--commit=0123: not a full commit. Give the 40 hexadecimal digits"),
+        (
+            ["--commit=" + "f" * 40],
+            f"git has {COMMIT} checked out, --commit says {'f' * 40}. Check that commit out",
+        ),
+        (["--checkout=nowhere"], "nowhere: there is no such folder. Give the checkout of MarinSkyRL"),
+        (["--checkout=experiments"], "experiments: there is no skyrl_train/config/ppo_base_config.yaml"),
+        (["--pinned=nowhere.yaml"], "nowhere.yaml: there is no such file. Give a runtime manifest"),
+        (
+            ["--pinned=experiments/maze/golden/launch.yaml"],
+            "launch.yaml: kind is None, expected 'runtime_manifest'",
+        ),
+        (
+            ["--experiments=checkout/marinskyrl"],
+            "--experiments=checkout/marinskyrl: there is no launch document",
+        ),
+        (
+            ["--experiments=checkout/marinskyrl/speculative_decoding.py"],
+            "speculative_decoding.py: the document is a",
+        ),
+    ],
+)
+def test_wrong_usage(here, capsys, flags, sentence):
+    assert imported("--out=new.yaml", *flags) == exit_codes.USAGE
+    assert sentence in capsys.readouterr().err
+    assert not (here / "new.yaml").exists()
+
+
+def test_experiments_may_be_named_as_files_and_as_folders(here, capsys):
+    change(here)
+    write(here, "built/maze.launch.yaml", "skyrl: {trainer: {epochs: 4}}\n")
+    write(here, "built/deep/launch.yaml", "skyrl: {}\n")
+    assert imported("--experiments=built", "--experiments=built/maze.launch.yaml") == exit_codes.OK
+    output = capsys.readouterr().out
+    assert "experiments touched: 1 of 3\n  built/deep/launch.yaml\n    relies on" in output
+
+
+def test_too_many_documents_are_refused(here, capsys, monkeypatch):
+    monkeypatch.setattr("tools.launcher.cli.import_runtime_command._MOST_DOCUMENTS", 0)
+    assert imported() == exit_codes.USAGE
+    assert "--experiments names 1 launch documents, the limit is 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("names", [(), ("a.yaml", "b.yaml")])
+def test_the_project_s_manifest_is_the_only_one_or_is_named(here, capsys, monkeypatch, names):
+    for name in names:
+        write(here, f"shipped/{name}", "kind: runtime_manifest\n")
+    monkeypatch.setattr("tools.launcher.cli.import_runtime_command._SHIPPED", here / "shipped")
+    assert run(["import-runtime", "--checkout=checkout", f"--commit={COMMIT}"]) == exit_codes.USAGE
+    listed = ", ".join(names) or "none"
+    assert f"several runtime manifests or none ({listed}). Name one with --pinned" in capsys.readouterr().err
+
+
+def test_the_project_s_manifest_is_found(here, capsys):
+    assert run(["import-runtime", "--checkout=checkout", f"--commit={COMMIT}"]) == exit_codes.OK
+    assert "not written" in capsys.readouterr().out
+
+
+def test_terminal_codes_of_a_checkout_are_not_printed(here, capsys):
+    change(here)
+    text = (here / "checkout" / BASE).read_text()
+    write(here / "checkout", BASE, text.replace("log_depth: 3", 'log_depth: "\\e[31m"'))
+    assert imported() == exit_codes.OK
+    assert "trainer.log_depth: str, default  [31m\n" in capsys.readouterr().out
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))
