@@ -21,6 +21,11 @@ def test_the_local_cluster_offers_what_its_card_says():
         card.disk_per_node_gb * GIB,
     )
     assert set(range(1, card.max_nodes + 1)) <= set(GANG_SIZES)
+    # A class without a toy of its own gets the toy of another name.
+    assert card.env_classes
+    assert len({environment_for(name).stand_in for name in (*card.env_classes, "any other")}) == 1 + len(
+        card.env_classes
+    )
 
 
 def test_the_toy_data_has_the_rows_of_its_card():

@@ -1,4 +1,5 @@
-"""Rewrites the golden launch documents from what the build renders now.
+"""Rewrites what is generated and kept under version control, from what the build makes of it now: the golden
+launch documents, and docs/preflight.md.
 
 tools/bazel run //tests/goldens:update
 """
@@ -7,24 +8,30 @@ import os
 import sys
 from pathlib import Path
 
+from tests.docs.preflight_page import PAGE, page
 from tools.launcher.documents.files import write_atomically
 
 
 def main() -> int:
-    """Copy each rendered document over its golden and say what changed."""
+    """Write each generated file over the one that is kept, and say what changed."""
     workspace = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
     if not workspace:
         sys.stderr.write("error: run it with `tools/bazel run //tests/goldens:update`\n")
         return 2
     for rendered in sorted(Path("experiments").glob("*/*.launch.yaml")):
-        golden = Path(workspace) / rendered.parent / "golden" / "launch.yaml"
-        data = rendered.read_bytes()
-        if golden.exists() and golden.read_bytes() == data:
-            print(f"{rendered.parent}: unchanged")
-            continue
-        write_atomically(golden, data)
-        print(f"{rendered.parent}: written")
+        golden = rendered.parent / "golden" / "launch.yaml"
+        _write(Path(workspace), golden, rendered.read_bytes())
+    _write(Path(workspace), PAGE, page().encode())
     return 0
+
+
+def _write(workspace: Path, kept: Path, data: bytes) -> None:
+    file = workspace / kept
+    if file.exists() and file.read_bytes() == data:
+        print(f"{kept}: unchanged")
+        return
+    write_atomically(file, data)
+    print(f"{kept}: written")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ PACKAGES = [
     "experiments/gsm8k_grpo",
     "tests",
     "tests/architecture",
+    "tests/bench",
     "tests/catalog",
+    "tests/catalogue",
     "tests/contract",
     "tests/determinism",
     "tests/docs",
@@ -38,6 +40,7 @@ PACKAGES = [
     "tools/launcher/rehearsal",
     "tools/launcher/render",
     "tools/launcher/rl",
+    "tools/launcher/runtime_import",
     "tools/launcher/store",
     "tools/launcher/submit",
 ]

@@ -334,6 +334,15 @@ class RuntimeManifest(BaseModel):
             node[name] = key
         return tree
 
+    @cached_property
+    def recipe_paths_of(self) -> dict[str, tuple[str, ...]]:
+        """Owner -> its paths in `recipe_keys`."""
+        owners = dict.fromkeys(key.owner for key in self.recipe_keys.values())
+        return {
+            owner: tuple(path for path, key in self.recipe_keys.items() if key.owner == owner)
+            for owner in owners
+        }
+
     @field_validator("recipe_keys")
     @classmethod
     def _check_sections(cls, keys: dict[str, RecipeKey]) -> dict[str, RecipeKey]:

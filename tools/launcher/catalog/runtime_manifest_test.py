@@ -27,7 +27,9 @@ def test_registries_agree_with_each_other(pinned):
     assert set(pinned.strategy_of_profile.values()) <= set(pinned.strategies)
     assert set(pinned.group_relative_estimators) <= set(pinned.advantage_estimators)
     named = (*pinned.tis_losses, *pinned.rollout_logprob_losses)
-    assert {*named, *pinned.sequence_mean_losses, *pinned.sequence_mean_preferred} <= set(pinned.policy_losses)
+    assert {*named, *pinned.sequence_mean_losses, *pinned.sequence_mean_preferred} <= set(
+        pinned.policy_losses
+    )
     assert {*pinned.inexact_entrypoints, *pinned.exact_completion_switches} <= set(pinned.entrypoints)
     modules = [entry.module for entry in pinned.entrypoints.values()]
     assert len(set(modules)) == len(modules)

@@ -18,6 +18,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rehearse": ("rehearse_command", "run an experiment's pinned document on the local Iris"),
     "status": ("status_command", "show runs on record and where they stand"),
     "verify": ("verify_command", "answer whether a run did what it was launched for, with evidence"),
+    "lint": ("lint_command", "judge launch documents, rendered here or written by hand"),
+    "import-runtime": (
+        "import_runtime_command",
+        "write the manifest of another MarinSkyRL commit and say what it changes",
+    ),
     "local": ("local_command", "start, look at or stop the local Iris"),
 }
 """Name -> (module of this package, one line of help)."""

@@ -15,7 +15,7 @@ from tools.launcher.cli.lint_inputs import (
 from tools.launcher.cli.lint_report import REPORTS, Judged
 from tools.launcher.documents.strict_yaml import DocumentError, load_yaml_mapping
 from tools.launcher.preflight.checks.document.reading import unreadable
-from tools.launcher.preflight.engine import run_preflight
+from tools.launcher.preflight.judge import judge as judge_subject
 from tools.launcher.preflight.registry import CHECKS
 
 DESCRIPTION = """Judges launch documents before anything starts: every violation with its place and repair.
@@ -80,7 +80,7 @@ def judge(path: str, data: bytes, inputs: LintInputs) -> Judged:
     except DocumentError as error:
         return Judged(path, data, unreadable(error), None)
     chosen = inputs.choose(document)
-    return Judged(path, data, run_preflight(chosen.subject, CHECKS), chosen)
+    return Judged(path, data, judge_subject(chosen.subject, CHECKS), chosen)
 
 
 def _judged(files: Sequence[str], inputs: LintInputs) -> Iterator[Judged]:

@@ -16,9 +16,9 @@ from tools.launcher.documents.yaml_writer import dump_yaml
 from tools.launcher.graph.artifact_graph import ArtifactGraph, build_graph
 from tools.launcher.graph.fingerprint import step_identity
 from tools.launcher.graph.step import ArtifactStep
-from tools.launcher.preflight.engine import run_preflight
 from tools.launcher.preflight.findings import PreflightReport
 from tools.launcher.preflight.geometry import Geometry
+from tools.launcher.preflight.judge import judge
 from tools.launcher.preflight.registry import CHECKS
 from tools.launcher.preflight.render_text import report_json, warnings_text
 from tools.launcher.preflight.subject import PlannedFrom, PreflightSubject
@@ -107,7 +107,7 @@ def _planned_experiment(
     storage = _storage(inputs.cluster)
     document = render_launch_document(payload, storage)
     subject = _subject(document, graph, payload, inputs, storage)
-    report = run_preflight(subject, CHECKS)
+    report = judge(subject, CHECKS)
     if report.errors:
         raise PreflightFailed(report)
     _require_judged(report)
@@ -197,7 +197,12 @@ def _subject(
         validation_dataset=_only_card(payload.spec.validation_data),
         cluster=inputs.cluster,
         runtime=inputs.runtime,
-        planned=PlannedFrom(graph=graph, prefix=storage.prefix, recipe=payload.spec.recipe),
+        planned=PlannedFrom(
+            graph=graph,
+            prefix=storage.prefix,
+            recipe=payload.spec.recipe,
+            required_fixes=payload.spec.required_fixes,
+        ),
     )
 
 
@@ -220,7 +225,7 @@ def _planned(
 ) -> dict[str, Any]:
     """The fields of the plan that follow from graph and document."""
     iris = document["iris"]
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     return {
         "stages": graph.stages,
         "runtime": {

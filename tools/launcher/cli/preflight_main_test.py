@@ -66,7 +66,10 @@ def test_a_good_experiment_writes_its_five_outputs(tmp_path, capsys):
         lines[0]
         == "//experiments/gsm8k_grpo:gsm8k_grpo 2026.09.21: 1 node x 8 H100 on cw-us-east-02a, stage rl"
     )
-    assert len(lines) == 2
+    assert (
+        lines[2] == "warning: EXE-17 at artifacts.checkpoint_root"
+    )  # the cluster's bucket is in another region
+    assert len(lines) == 5
 
 
 def test_the_plan_names_the_smoke(tmp_path):
@@ -81,6 +84,27 @@ def test_warnings_are_printed_and_let_the_plan_pass(tmp_path, capsys):
     assert lines[2] == "warning: BAT-17 at skyrl.trainer.max_steps"
     assert lines[4].startswith("    repair: ")
     assert len(outputs(tmp_path)) == len(OUTPUTS)
+
+
+def test_a_fix_that_an_experiment_relies_on_is_in_the_runtime_and_no_identity(tmp_path, capsys):
+    relying = changed(
+        ("        seed=17,\n", '        seed=17,\n        required_fixes=("moe-sync-order",),\n')
+    )
+    assert preflight(tmp_path, source=relying) == 1
+    error = capsys.readouterr().err
+    assert (
+        "BKD-30" in error and "required fix 'moe-sync-order' is not among those of runtime 81ae0ef7" in error
+    )
+
+    runtime = tmp_path / "runtime.yaml"
+    fix = "fixes:\n  - {id: moe-sync-order, commit: 0a1b2c3d, what: weights of experts arrive in order}\n"
+    pinned = Path("third_party/marinskyrl/81ae0ef7.yaml").read_text()
+    runtime.write_text(pinned.replace("fixes: []\n", fix))
+    assert preflight(tmp_path, source=relying, runtime=str(runtime)) == 0
+    digest, document = ((tmp_path / f"out.{name}").read_bytes() for name in ("digest", "launch"))
+    assert preflight(tmp_path) == 0
+    assert digest == (tmp_path / "out.digest").read_bytes()
+    assert document == (tmp_path / "out.launch").read_bytes()
 
 
 def test_the_outputs_are_the_same_every_time(tmp_path):
@@ -168,8 +192,8 @@ def test_three_broken_numbers_are_three_violations_of_one_run(tmp_path, capsys):
             "a value cannot be pinned: iris.wandb_entity holds a lone surrogate. Use valid Unicode",
         ),
         (
-            ('"strategy": "fsdp2"', '"strategy": 5'),
-            "preflight cannot judge these values. Write what is needed:\n    needed: skyrl.trainer.strategy as str, it is 5 (for BAT-03",
+            ('"strategy": "fsdp2"', '"strategy": "fsdp2", "hf_save_interval": [4]'),
+            "preflight cannot judge these values. Write what is needed:\n    needed: skyrl.trainer.hf_save_interval as int",
         ),
         (
             ("return skyrl_step(", "raise SystemExit(0)\n    return skyrl_step("),
@@ -185,7 +209,7 @@ def test_three_broken_numbers_are_three_violations_of_one_run(tmp_path, capsys):
         ),
         (
             ("return skyrl_step(", "raise AssertionError\n    return skyrl_step("),
-            "experiment.py:116: AssertionError\n",
+            "experiment.py:117: AssertionError\n",
         ),
         (
             ("STEPS = {", "import helper\nSTEPS = {"),
@@ -276,7 +300,7 @@ def test_the_line_is_named_when_main_is_given_by_a_relative_path(tmp_path, capsy
     )
     monkeypatch.chdir(tmp_path)
     assert preflight(tmp_path, main="experiments/x/experiment.py", **absolute) == 1
-    assert ": experiments/x/experiment.py:116: ZeroDivisionError" in capsys.readouterr().err
+    assert ": experiments/x/experiment.py:117: ZeroDivisionError" in capsys.readouterr().err
 
 
 def test_an_experiment_that_changes_the_working_directory_writes_where_it_was_told(tmp_path, monkeypatch):
@@ -322,15 +346,12 @@ def test_only_a_newline_ends_an_argument_of_a_file(tmp_path, capsys):
     assert _expanded([f"@{arguments}", "--x"]) == [*lines, "--x"]
 
 
-def test_a_value_in_a_recipe_section_of_another_kind_is_no_traceback(tmp_path):
+def test_a_value_in_a_recipe_section_of_another_kind_is_no_traceback(tmp_path, capsys):
+    source = changed(('"environment": {"env_class": "gsm8k"}', '"environment": "gsm8k"'))
+    assert preflight(tmp_path, source=source) == 1
     assert (
-        preflight(
-            tmp_path, source=changed(('"environment": {"env_class": "gsm8k"}', '"environment": "gsm8k"'))
-        )
-        == 0
+        "recipe part 'objective' sets environment='gsm8k', which must be a mapping" in capsys.readouterr().err
     )
-    graph = json.loads((tmp_path / "out.graph").read_text())
-    assert [step["config"].get("env_class") for step in graph["steps"] if step["kind"] == "dataset"] == [None]
 
 
 def test_a_cluster_without_storage_is_refused(tmp_path, capsys):

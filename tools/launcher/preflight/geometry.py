@@ -22,6 +22,12 @@ class Geometry:
     def __init__(self, subject: PreflightSubject) -> None:
         self._subject = subject
 
+    @classmethod
+    def of(cls, subject: PreflightSubject) -> "Geometry":
+        """Return the geometry of `subject`, the same one for every check."""
+        geometry: Geometry = subject.derived.setdefault(cls.__name__, cls(subject))
+        return geometry
+
     # --- allocation and roles ---------------------------------------------------------------
 
     @cached_property

@@ -34,7 +34,7 @@ _PP = "skyrl.trainer.policy.megatron_config.pipeline_model_parallel_size"
 
 def geometry(base, **changes):
     subject = PreflightSubject(document=changed(document(base), changes), runtime=_RUNTIME)
-    return Geometry(subject)
+    return Geometry.of(subject)
 
 
 @pytest.mark.parametrize(

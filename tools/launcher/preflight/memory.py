@@ -85,6 +85,13 @@ class MemoryEstimate(BaseModel):
 
 def memory_estimate(subject: PreflightSubject) -> MemoryEstimate:
     """Return the estimate for a launch. A component whose facts are missing is None; nothing is raised."""
+    estimate: MemoryEstimate | None = subject.derived.get(MemoryEstimate.__name__)
+    if estimate is None:
+        estimate = subject.derived[MemoryEstimate.__name__] = _computed(subject)
+    return estimate
+
+
+def _computed(subject: PreflightSubject) -> MemoryEstimate:
     sizes = _Sizes(subject)
     components: dict[str, Callable[[], int | None]] = {
         "parameters": sizes.parameters,
@@ -124,7 +131,7 @@ def offloads_reference(subject: PreflightSubject) -> bool:
 
     The trainer switches that on by itself for a colocated one under fsdp2 (utils.py@004e15f9; catalogue BKD-25).
     """
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if not geometry.reference_active or geometry.strategy not in _FSDP:
         return False
     if geometry.strategy == "fsdp2" and (geometry.colocate_all or geometry.colocate_policy_ref):
@@ -147,7 +154,7 @@ class _Sizes:
 
     def __init__(self, subject: PreflightSubject) -> None:
         self._subject = subject
-        self._geometry = Geometry(subject)
+        self._geometry = Geometry.of(subject)
 
     # --- the policy's GPU -----------------------------------------------------------------------
 

@@ -75,7 +75,6 @@ def _proposal_lines(title: str, proposal: Proposal) -> list[str]:
     return [
         _line(f"{title}: {proposal.reason}"),
         *(_line(f"    {change.path}: {change.old} -> {shown(change.new)}") for change in proposal.changes),
-        f"    repair: {_line(proposal.repair)}",
         *(f"        {_line(line)}" for line in proposal.role_plan.splitlines()),
     ]
 

@@ -81,7 +81,6 @@ def test_proposals_stand_after_the_violations_ready_to_paste():
         "proposal 1 of 1: 2 changes, 16 GPUs\n"
         "    skyrl.a: 3 -> 4\n"
         "    skyrl.b: false -> true\n"
-        "    repair: set skyrl.a=4 and set skyrl.b=true\n"
         "        skyrl:\n"
         "          a: 4\n"
         "          b: true\n"

@@ -18,7 +18,7 @@ def asynchronous(subject: PreflightSubject) -> bool:
     """Whether generation and training overlap. Raises like `PreflightSubject.value`."""
     entry = _entry(subject)
     if entry.async_unless_colocated:
-        return not Geometry(subject).colocate_all
+        return not Geometry.of(subject).colocate_all
     return entry.training_type == "async"
 
 
@@ -38,7 +38,7 @@ def most_steps(subject: PreflightSubject) -> int:
     if rows is None and not bounds:
         rows = subject.train_fact("rows") or 0
     if rows is not None:
-        geometry = Geometry(subject)
+        geometry = Geometry.of(subject)
         batch = geometry.mini_batch if subject.entrypoint == "fully_async" else geometry.train_batch
         kept = kept_rows(subject).at_most if subject.has("skyrl.context_budget") else rows
         bounds.append(kept // batch * subject.positive("skyrl.trainer.epochs"))

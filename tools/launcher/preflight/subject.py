@@ -212,6 +212,11 @@ class PreflightSubject(BaseModel):
         _index(self.document, "", values)
         return values
 
+    @cached_property
+    def derived(self) -> dict[str, Any]:
+        """What was computed from this subject once for all checks, under the name of who computes it."""
+        return {}
+
     def _find(self, path: str) -> Any:
         return self._values.get(path, _ABSENT)
 

@@ -1,8 +1,10 @@
-"""A program that can also be called at its path in bazel-bin, not only by `bazel run`.
+"""A program that can also be called at its path in bazel-bin, and starts fast.
 
 The build makes no links of runfiles (.bazelrc), so that building many tests stays fast. A program that
-scripts call by its path needs them: `runnable` has them made for its one program.
+scripts call by its path needs them: `runnable` has them made for its one program, with its bytecode.
 """
+
+load(":bytecode.bzl", "BytecodeInfo", "python_bytecode")
 
 def _with_links_impl(_settings, _attr):
     return {"//command_line_option:build_runfile_links": True}
@@ -27,15 +29,16 @@ def _runnable_impl(ctx):
     return DefaultInfo(
         executable = executable,
         files = depset([executable]),
-        runfiles = ctx.runfiles([executable]).merge(program.default_runfiles),
+        runfiles = ctx.runfiles([executable], transitive_files = ctx.attr.program[BytecodeInfo].files).merge(program.default_runfiles),
     )
 
 runnable = rule(
     implementation = _runnable_impl,
-    doc = "The start script of a py_binary, with its runfiles beside it.",
+    doc = "The start script of a py_binary, with its runfiles and their bytecode beside it.",
     attrs = {
         "program": attr.label(
             doc = "A py_binary.",
+            aspects = [python_bytecode],
             cfg = "target",
             executable = True,
             mandatory = True,

@@ -86,7 +86,7 @@ class Facts(NamedTuple):
             UnreadableValue: the document has no usable value for one of them.
             MissingFact: it is left out, and there is no runtime manifest to ask.
         """
-        geometry = Geometry(subject)
+        geometry = Geometry.of(subject)
         megatron = geometry.strategy == "megatron"
         card = subject.model
         declared = subject.get("skyrl.model_num_attention_heads")

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from tools.launcher.documents.strict_yaml import load_yaml_mapping
 from tools.launcher.preflight.judge import judge
 from tools.launcher.preflight.registry import CHECKS
 from tools.launcher.preflight.render_text import report_text
@@ -45,19 +46,24 @@ def test_python_text_names_what_the_recipe_has_to_change():
         ")\n# and in the recipe: trainer.micro_forward_batch_size_per_gpu: 1"
     )
     assert report.proposals[0].role_plan.startswith(
-        "SkyRLTopology(\n    num_nodes=8,\n    gpus_per_node=8,\n"
+        "SkyRLTopology(\n    num_nodes=8, gpus_per_node=8, gpu_variant='H100',\n    role_plan=SkyRLRolePlan(\n"
     )
 
 
 def test_yaml_text_has_the_sections_of_a_document():
-    proposal = judge(_subject("smoke", built_here=False, engines=7), CHECKS).proposals[0]
-    assert proposal.role_plan.startswith(
-        "iris:\n  allocation:\n    num_nodes: 1\n    gpus_per_node: 8\nskyrl:\n"
-    )
-    assert "\n    num_inference_engines: 8\n" in proposal.role_plan
+    subject = _subject("smoke", built_here=False, engines=7)
+    proposal = judge(subject, CHECKS).proposals[0]
+    pasted = load_yaml_mapping(proposal.role_plan.encode(), source="proposal")
+    after = repaired(subject.document, proposal.repair) or {}
+    assert set(pasted) == {"iris", "skyrl"} and set(pasted["skyrl"]) == {"trainer", "generator"}
+    assert pasted["iris"]["allocation"].items() <= after["iris"]["allocation"].items()
+    assert pasted["skyrl"]["generator"].items() <= after["skyrl"]["generator"].items()
+    assert pasted["skyrl"]["trainer"].items() <= after["skyrl"]["trainer"].items()
+    assert pasted["skyrl"]["generator"]["num_inference_engines"] == 8
     assert "micro_forward" not in proposal.role_plan
+    assert max(len(line) for line in proposal.role_plan.splitlines()) <= 101
     forward = judge(_subject("moe", built_here=False, forward=4), CHECKS).proposals[0]
-    assert "\n    micro_forward_batch_size_per_gpu: 1" in forward.role_plan
+    assert "micro_forward_batch_size_per_gpu: 1" in forward.role_plan
 
 
 def test_the_repair_is_ready_to_type():
@@ -74,7 +80,6 @@ def test_the_text_report_ends_with_the_proposals_and_the_count():
     assert (
         "proposal 1 of 3: 1 change, 8 GPUs\n"
         "    skyrl.generator.num_inference_engines: 7 -> 8\n"
-        "    repair: set skyrl.generator.num_inference_engines=8\n"
         "        iris:\n"
     ) in text
     assert text.splitlines()[-1].startswith("preflight of d.yaml: 1 error")

@@ -21,12 +21,14 @@ class Cost(NamedTuple):
        them is a change still to be made. The node widths of policy and reference are one setting.
     2. `distance`: sum of |ln(new/old)| over the changed numbers, 1 per changed switch, and ln 2 per new warning.
     3. `gpus` of the allocation, fewer first.
-    4. `plan`: its values, so that the order is total.
+    4. `reshaped`: changed sizes of an engine; another number of equal engines is the smaller change.
+    5. `plan`: its values, so that the order is total.
     """
 
     steps: int
     distance: float
     gpus: int
+    reshaped: int
     plan: Plan
 
     @classmethod
@@ -44,7 +46,7 @@ class Cost(NamedTuple):
         """
         changed, size = extent(current, plan, names)
         distance = round(size + new_warnings * WARNING_DISTANCE, _DIGITS)
-        return cls(changed + remaining, distance, plan.gpus, plan)
+        return cls(changed + remaining, distance, plan.gpus, reshaped(current, plan), plan)
 
 
 def extent(current: Current, plan: Plan, names: Sequence[str]) -> tuple[int, float]:
@@ -58,3 +60,8 @@ def extent(current: Current, plan: Plan, names: Sequence[str]) -> tuple[int, flo
             size += abs(math.log(getattr(plan, name) / getattr(current.plan, name)))
     both_widths = "policy_width" in moved and "reference_width" in moved
     return len(moved) - both_widths, size
+
+
+def reshaped(current: Current, plan: Plan) -> int:
+    """Return how many sizes of an engine change from `current` to `plan`."""
+    return sum(current.moved(name, plan) for name in ("tp", "pp", "dp", "ep"))

@@ -29,7 +29,7 @@ from tools.launcher.preflight.repair_search.plan import (
     read_current,
     with_changes,
 )
-from tools.launcher.preflight.repair_search.ranking import WARNING_DISTANCE, Cost
+from tools.launcher.preflight.repair_search.ranking import WARNING_DISTANCE, Cost, reshaped
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 from tools.launcher.preflight.wording import counted, listed
 
@@ -190,7 +190,7 @@ class _Search:
             made = self._level(roles, batches, steps, most, passed)
             # One more than needed: what the engine warns of may change the order.
             wanted = max(len(passed), MOST_PROPOSALS) + 1
-            for _, _, plan in heapq.nsmallest(_KEPT_PER_LEVEL, made):
+            for *_, plan in heapq.nsmallest(_KEPT_PER_LEVEL, made):
                 if len(passed) == wanted or self._judged >= most_judged:
                     break
                 judged = self._judge(plan)
@@ -209,8 +209,8 @@ class _Search:
         steps: int,
         most: int,
         passed: list[_Passed],
-    ) -> Iterator[tuple[float, int, Plan]]:
-        """Yield (distance, GPUs, plan) of the candidates of exactly `steps`."""
+    ) -> Iterator[tuple[float, int, int, Plan]]:
+        """Yield (distance, GPUs, changed sizes of an engine, plan) of the candidates of exactly `steps`."""
         settled = [self._changed(item.cost.plan) for item in passed]
         for each in roles:
             options = batches[each.ranks, each.dispatch]
@@ -226,7 +226,8 @@ class _Search:
                     if any(all(getattr(plan, name) == value for name, value in done) for done in settled):
                         continue
                     idle = sum(self._weight(check_id) for check_id in placed.warnings)
-                    yield placed.distance + option.distance + idle, plan.gpus, plan
+                    distance = placed.distance + option.distance + idle
+                    yield distance, plan.gpus, reshaped(self._current, plan), plan
 
     def _sizes_of(self, plan: Plan) -> list[EngineSizes]:
         key = engine_key(plan)

@@ -68,7 +68,7 @@ def repaired(content: dict[str, Any], repair: str) -> dict[str, Any] | None:
     """Apply a repair that is ready to type, or return None for one in other words."""
     if not repair.startswith(("set ", "delete ")):
         return None
-    values: dict[str, Any] = {path: DELETED for path in _DELETION.findall(repair)}
+    values: dict[str, Any] = dict.fromkeys(_DELETION.findall(repair), DELETED)
     values |= {path: _value(text) for path, text in _CHANGE.findall(repair)}
     return changed(content, values) if all("." in path for path in values) else None
 

@@ -40,7 +40,7 @@ _FSDP_SIZES = ("expert_model_parallel_size", "expert_tensor_parallel_size", "fsd
     source="catalogue BKD-13 (#62); the trainer, utils.py@004e15f9",
 )
 def bkd_13(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     for role in TRAINED_ROLES:
         path = f"{fsdp_config(role)}.context_parallel_size"
         size = subject.positive(path)
@@ -104,7 +104,7 @@ def _context_parallel_problems(
     source="catalogue BKD-18 (#67), case n102; a branch tool only",
 )
 def bkd_18(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.strategy not in _FSDP:
         return
     for role, world in active_roles(geometry):
@@ -128,7 +128,7 @@ def bkd_18(subject: PreflightSubject) -> Iterator[Finding]:
     source="case 75; megatron_worker.py@008da072 reads megatron_config only, the FSDP workers fsdp_config only",
 )
 def bkd_35(subject: PreflightSubject) -> Iterator[Finding]:
-    strategy = Geometry(subject).strategy
+    strategy = Geometry.of(subject).strategy
     if strategy == "megatron":
         unread = [f"{fsdp_config(role)}.{size}" for role in TRAINED_ROLES for size in _FSDP_SIZES]
         own = "megatron_config"
@@ -158,7 +158,7 @@ def bkd_35(subject: PreflightSubject) -> Iterator[Finding]:
     source="ppo_base_config.yaml@008da072 (keys of fsdp_config); a device mesh has as many places as the role has GPUs",
 )
 def bkd_37(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.strategy not in _FSDP:
         return
     for role, world in active_roles(geometry):

@@ -38,7 +38,7 @@ _OFFLOAD_FRACTION = f"{megatron_config('policy')}.optimizer_config_kwargs.optimi
     source="catalogue BKD-05 (#54), cases 70, 71, 72, n38; the trainer, utils.py@004e15f9",
 )
 def bkd_05(subject: PreflightSubject) -> Iterator[Finding]:
-    if Geometry(subject).strategy != "megatron":
+    if Geometry.of(subject).strategy != "megatron":
         return
     if subject.text(_BACKEND) != "vllm":
         yield Finding(
@@ -288,7 +288,9 @@ _MEGATRON_SIZES = (
     source="Megatron-Core TransformerConfig; defaults of megatron_config/policy.yaml@00bc76b4",
 )
 def bkd_38(subject: PreflightSubject) -> Iterator[Finding]:
-    if Geometry(subject).strategy != "megatron" or not subject.flag("skyrl.trainer.gradient_checkpointing"):
+    if Geometry.of(subject).strategy != "megatron" or not subject.flag(
+        "skyrl.trainer.gradient_checkpointing"
+    ):
         return
     paths = {name: f"{_POLICY_KWARGS}.recompute_{name}" for name in ("granularity", "method", "num_layers")}
     granularity = subject.text(paths["granularity"])
@@ -327,7 +329,7 @@ def bkd_38(subject: PreflightSubject) -> Iterator[Finding]:
     source="megatron_config/policy.yaml@00bc76b4 (keys and defaults)",
 )
 def bkd_39(subject: PreflightSubject) -> Iterator[Finding]:
-    if Geometry(subject).strategy != "megatron":
+    if Geometry.of(subject).strategy != "megatron":
         return
     fraction = subject.value(_OFFLOAD_FRACTION, int, float)
     if not 0 <= fraction <= 1:
@@ -358,7 +360,7 @@ def bkd_39(subject: PreflightSubject) -> Iterator[Finding]:
 )
 def bkd_41(subject: PreflightSubject) -> Iterator[Finding]:
     for role in megatron_roles(subject):
-        width = Geometry(subject).policy_gpus_per_node
+        width = Geometry.of(subject).policy_gpus_per_node
         if role.whole and width % role.tp:
             whole = [tp for tp in divisors(width) if role.world % (tp * role.pp * role.cp) == 0]
             yield Finding(

@@ -55,7 +55,7 @@ def _training_problem(subject: PreflightSubject, estimate: MemoryEstimate, memor
     states, training, floor = estimate.states, estimate.training, estimate.states_floor
     if states is None or training is None or floor is None or training <= memory:
         return
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if states > memory:
         nodes = ceil_div(geometry.policy_nodes * states, memory)
         yield Finding(

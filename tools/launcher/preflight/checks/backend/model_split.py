@@ -144,7 +144,7 @@ class _ExpertSplit(NamedTuple):
 
 def _expert_splits(subject: PreflightSubject) -> list[_ExpertSplit]:
     """The training-side expert-parallel sizes above 1 that the strategy reads."""
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.strategy == "megatron":
         splits = [
             _ExpertSplit(role.name, role.path("ep"), role.ep, _ranks(role))
@@ -207,7 +207,7 @@ def bkd_11(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue BKD-28 (new), case n06; nobody checks it",
 )
 def bkd_28(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     roles = megatron_roles(subject)
     splits = _expert_splits(subject)
     engine_pp = geometry.engine_pp
@@ -263,7 +263,7 @@ def _expert_excess(subject: PreflightSubject, splits: list[_ExpertSplit]) -> Ite
     source="catalogue BKD-29 (new), contract clusters-and-models.md §2 (Qwen3-Next); nobody checks it",
 )
 def bkd_29(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     sizes = [("engine TP", f"{_ENGINE}tensor_parallel_size", geometry.engine_tp)]
     sizes += [(f"{role.name}: tp", role.path("tp"), role.tp) for role in megatron_roles(subject)]
     if all(size == 1 for _, _, size in sizes):

@@ -27,7 +27,7 @@ def _nearest_word(word: str, known: Sequence[str], otherwise: str) -> str:
 
 def _strategy_of_profile(subject: PreflightSubject) -> dict[str, str]:
     """Profile -> strategy; the images of an export are called `<profile>-export`. Raises MissingFact."""
-    suffix = "-export" if Geometry(subject).export_mode else ""
+    suffix = "-export" if Geometry.of(subject).export_mode else ""
     known = subject.manifest().strategy_of_profile
     if not known:
         raise MissingFact("strategy_of_profile in the runtime manifest")
@@ -46,7 +46,7 @@ def _strategy_of_profile(subject: PreflightSubject) -> dict[str, str]:
 )
 def bkd_01(subject: PreflightSubject) -> Iterator[Finding]:
     provided = _strategy_of_profile(subject)
-    profile, strategy = subject.text(_PROFILE), Geometry(subject).strategy
+    profile, strategy = subject.text(_PROFILE), Geometry.of(subject).strategy
     fitting = [name for name, serves in provided.items() if serves == strategy]
     if profile not in provided:
         nearest = _nearest_word(profile, tuple(provided), next(iter(provided)))
@@ -86,7 +86,7 @@ def bkd_01(subject: PreflightSubject) -> Iterator[Finding]:
 )
 def bkd_02(subject: PreflightSubject) -> Iterator[Finding]:
     manifest = subject.manifest()
-    strategy = Geometry(subject).strategy
+    strategy = Geometry.of(subject).strategy
     if strategy not in manifest.strategies:
         profile = subject.get(_PROFILE)
         provided = manifest.strategy_of_profile.get(profile) if isinstance(profile, str) else None
@@ -128,7 +128,7 @@ def bkd_03(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue BKD-14 (#63); the trainer (Marin refuses FSDP1 as a whole)",
 )
 def bkd_14(subject: PreflightSubject) -> Iterator[Finding]:
-    if Geometry(subject).strategy == "fsdp" and subject.flag(_CPU_OFFLOAD):
+    if Geometry.of(subject).strategy == "fsdp" and subject.flag(_CPU_OFFLOAD):
         yield Finding(
             path=_CPU_OFFLOAD,
             message="strategy fsdp cannot offload the policy to the CPU. cpu_offload needs fsdp2",
@@ -146,7 +146,7 @@ def bkd_14(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue BKD-15 (#64); the trainer, utils.py@004e15f9 (Marin refuses DeepSpeed as a whole)",
 )
 def bkd_15(subject: PreflightSubject) -> Iterator[Finding]:
-    if Geometry(subject).strategy != "deepspeed":
+    if Geometry.of(subject).strategy != "deepspeed":
         return
     manifest = subject.manifest()
     if manifest.deepspeed_zero_stage is None or manifest.deepspeed_needs_offload_after_step is None:

@@ -81,7 +81,7 @@ def active_roles(geometry: Geometry) -> list[tuple[str, int]]:
 
 def megatron_roles(subject: PreflightSubject) -> list[MegatronRole]:
     """Return the active roles, none under another strategy. Raises like `PreflightSubject.value`."""
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.strategy != "megatron":
         return []
     return [_megatron_role(subject, name, world) for name, world in active_roles(geometry)]

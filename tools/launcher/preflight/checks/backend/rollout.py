@@ -51,7 +51,7 @@ _DCP_WITH_ROUTES = "VLLM_ALLOW_ROUTED_EXPERTS_DCP"
 def bkd_04(subject: PreflightSubject) -> Iterator[Finding]:
     if subject.text(_BACKEND) != "sglang":
         return
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     sizes = (
         ("TP", f"{_ENGINE}tensor_parallel_size", geometry.engine_tp if geometry.engines_local else 1),
         ("DP", f"{_ENGINE}data_parallel_size", geometry.engine_dp),
@@ -117,7 +117,7 @@ def bkd_04(subject: PreflightSubject) -> Iterator[Finding]:
 def bkd_17(subject: PreflightSubject) -> Iterator[Finding]:
     if subject.text(_TRANSPORT) != "expert_block":
         return
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     tp, dp, ep = geometry.engine_tp, geometry.engine_dp, geometry.engine_ep
     timeout = subject.value(_SYNC_TIMEOUT, int, float)
     wants: list[tuple[str, Any, bool]] = [
@@ -161,7 +161,7 @@ def bkd_17(subject: PreflightSubject) -> Iterator[Finding]:
 def bkd_19(subject: PreflightSubject) -> Iterator[Finding]:
     if not subject.flag(_INVARIANT):
         return
-    backend, local = subject.text(_BACKEND), Geometry(subject).engines_local
+    backend, local = subject.text(_BACKEND), Geometry.of(subject).engines_local
     if backend != "vllm" or not local:
         yield Finding(
             path=_INVARIANT,
@@ -188,7 +188,7 @@ def bkd_26(subject: PreflightSubject) -> Iterator[Finding]:
     for path in switches:
         if subject.get(path) is not True:
             continue
-        strategy, backend = Geometry(subject).strategy, subject.text(_BACKEND)
+        strategy, backend = Geometry.of(subject).strategy, subject.text(_BACKEND)
         obstacles = [
             *([] if strategy in ("fsdp", "fsdp2", "megatron") else [f"strategy {word(strategy)}"]),
             *([] if backend == "vllm" else [f"backend {word(backend)}"]),
@@ -219,7 +219,7 @@ def _takes_routes_with_dcp(subject: PreflightSubject) -> bool:
     source="catalogue BKD-27 (new); the trainer, utils.py@004e15f9",
 )
 def bkd_27(subject: PreflightSubject) -> Iterator[Finding]:
-    rank, strategy = subject.integer(_LORA_RANK), Geometry(subject).strategy
+    rank, strategy = subject.integer(_LORA_RANK), Geometry.of(subject).strategy
     if rank == 0 or (rank > 0 and strategy == "megatron"):  # BKD-05
         return
     if rank < 0:

@@ -29,12 +29,12 @@ _ANOTHER = "use a runtime that has it, or another model"
 
 
 def _uses_colocated_tp(subject: PreflightSubject) -> bool:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     return geometry.colocate_all and geometry.engines_local and geometry.engine_tp > 1
 
 
 def _uses_single_engine_dp(subject: PreflightSubject) -> bool:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     return geometry.engines == 1 and geometry.engine_dp > 1
 
 
@@ -57,7 +57,7 @@ _FEATURES: dict[RuntimeFeature, tuple[str, Callable[[PreflightSubject], bool]]] 
     ),
     "engine_pipeline_parallel": (
         "skyrl.generator.inference_engine_pipeline_parallel_size",
-        lambda subject: Geometry(subject).engine_pp > 1,
+        lambda subject: Geometry.of(subject).engine_pp > 1,
     ),
     "lora": (
         "skyrl.trainer.policy.model.lora.rank",
@@ -173,7 +173,7 @@ def _unsupported_model(subject: PreflightSubject, manifest: RuntimeManifest) -> 
 
 def _context_parallel(subject: PreflightSubject) -> int:
     """The largest context-parallel size that the strategy reads."""
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.strategy == "megatron":
         return max(role.cp for role in megatron_roles(subject))
     return max(
@@ -183,7 +183,7 @@ def _context_parallel(subject: PreflightSubject) -> int:
 
 def _sequence_parallel(subject: PreflightSubject, manifest: RuntimeManifest) -> str:
     """What switches sequence parallelism on, "" if nothing does."""
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.strategy != "megatron":
         sizes = {
             role: subject.positive(f"skyrl.trainer.{role}.sequence_parallel_size")

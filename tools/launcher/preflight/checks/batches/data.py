@@ -28,7 +28,7 @@ _EVAL_BATCH = "skyrl.trainer.eval_batch_size"
     source="catalogue BAT-09 (#45); nobody checks it",
 )
 def bat_09(subject: PreflightSubject) -> Iterator[Finding]:
-    rows, train = subject.train_fact("rows"), Geometry(subject).train_batch
+    rows, train = subject.train_fact("rows"), Geometry.of(subject).train_batch
     if rows is not None and rows < train:
         yield Finding(
             path=_T,
@@ -52,7 +52,7 @@ def bat_11(subject: PreflightSubject) -> Iterator[Finding]:
         raise MissingFact("validation_rows_multiple_of_batch in the runtime manifest")
     if not asked:
         return
-    rows, train = _validation_rows(subject), Geometry(subject).train_batch
+    rows, train = _validation_rows(subject), Geometry.of(subject).train_batch
     if rows % train:
         fewer = rows // train * train
         yield Finding(
@@ -82,7 +82,7 @@ def _validation_rows(subject: PreflightSubject) -> int:
     implied_by=("BAT-09",),
 )
 def bat_16(subject: PreflightSubject) -> Iterator[Finding]:
-    kept, train = kept_rows(subject), Geometry(subject).train_batch
+    kept, train = kept_rows(subject), Geometry.of(subject).train_batch
     if kept.at_most < train:
         yield Finding(
             path=_T,
@@ -107,7 +107,7 @@ def bat_16(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("BAT-09", "BAT-16"),
 )
 def bat_17(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry, kept = Geometry(subject), kept_rows(subject)
+    geometry, kept = Geometry.of(subject), kept_rows(subject)
     batch = geometry.mini_batch if subject.entrypoint == "fully_async" else geometry.train_batch
     epochs = subject.positive(_EPOCHS)
     wanted = subject.positive(_MAX_STEPS) if subject.has(_MAX_STEPS) else 1

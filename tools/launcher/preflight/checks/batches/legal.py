@@ -38,7 +38,7 @@ def whole_batch_repair(subject: PreflightSubject, otherwise: str) -> str:
 
 
 def _repair(subject: PreflightSubject, otherwise: str, trains: Trains) -> str:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     try:
         now = (geometry.train_batch, geometry.mini_batch, geometry.micro_batch)
         then = nearest_legal_batch(geometry, trains, one_mini_batch=subject.entrypoint == "fully_async")

@@ -35,7 +35,7 @@ _FULLY_ASYNC = "fully_async"
 def bat_07(subject: PreflightSubject) -> Iterator[Finding]:
     if subject.entrypoint != _FULLY_ASYNC:
         return
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.train_batch != geometry.mini_batch:
         yield Finding(
             path=MINI,
@@ -55,7 +55,7 @@ def bat_07(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue BAT-08 (#44), failure row 17 (MarinSkyRL trainer comments); Marin and the trainer",
 )
 def bat_08(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.strategy != "megatron":
         return
     forward, train = subject.positive(_FORWARD), geometry.micro_batch
@@ -78,7 +78,7 @@ def bat_08(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue BAT-12 (#48); nobody checks it",
 )
 def bat_12(subject: PreflightSubject) -> Iterator[Finding]:
-    samples = Geometry(subject).declared_samples
+    samples = Geometry.of(subject).declared_samples
     estimator = subject.text(_ESTIMATOR)
     if estimator in subject.manifest().group_relative_estimators and samples < 2:
         yield Finding(
@@ -105,7 +105,7 @@ def bat_12(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue BAT-13 (#49); the trainer",
 )
 def bat_13(subject: PreflightSubject) -> Iterator[Finding]:
-    if not Geometry(subject).best_of_n:
+    if not Geometry.of(subject).best_of_n:
         return
     estimator = subject.text(_ESTIMATOR)
     if estimator in subject.manifest().group_relative_estimators:
@@ -134,7 +134,7 @@ def bat_13(subject: PreflightSubject) -> Iterator[Finding]:
 def bat_18(subject: PreflightSubject) -> Iterator[Finding]:
     if subject.entrypoint != _FULLY_ASYNC:
         return
-    mini, workers = Geometry(subject).mini_batch, subject.positive(_WORKERS)
+    mini, workers = Geometry.of(subject).mini_batch, subject.positive(_WORKERS)
     staleness = subject.integer(_STALENESS)
     useful = mini * (max(0, staleness) + 1)
     if mini <= workers <= useful:
@@ -161,7 +161,7 @@ def bat_20(subject: PreflightSubject) -> Iterator[Finding]:
     kind = subject.get(_SAMPLING)
     if kind not in ("filter", "replace"):
         return
-    samples = Geometry(subject).declared_samples
+    samples = Geometry.of(subject).declared_samples
     if samples < 2:
         yield Finding(
             path=_N,
@@ -194,7 +194,7 @@ def bat_20(subject: PreflightSubject) -> Iterator[Finding]:
 def bat_21(subject: PreflightSubject) -> Iterator[Finding]:
     if not subject.flag(_STEP_WISE):
         return
-    ranks = Geometry(subject).policy_dp
+    ranks = Geometry.of(subject).policy_dp
     pads = subject.manifest().pads_step_wise_rows
     if ranks == 1 or pads:
         return

@@ -32,7 +32,7 @@ from tools.launcher.preflight.wording import counted, listed, set_to
     implied_by=("BAT-07", "BAT-10"),
 )
 def bat_01(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     train, mini = geometry.train_batch, geometry.mini_batch
     if train % mini:
         yield Finding(
@@ -53,7 +53,7 @@ def bat_01(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue BAT-02 (#38), Marin's own rule at build time",
 )
 def bat_02(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     mini, micro = geometry.mini_batch, geometry.micro_batch
     if mini % micro:
         yield Finding(
@@ -74,7 +74,7 @@ def bat_02(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue BAT-03 (#39), failure rows 29 (verl#552) and 35 (TTRL#43); the trainer, after allocation",
 )
 def bat_03(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     mini, samples, ranks = geometry.mini_batch, geometry.samples, geometry.policy_dp
     if geometry.rows_per_rank > 0:
         return
@@ -99,7 +99,7 @@ def bat_03(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("BAT-03",),
 )
 def bat_04(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     rows, micro = geometry.rows_per_rank, geometry.micro_batch
     if rows % micro:
         yield Finding(
@@ -121,7 +121,7 @@ def bat_04(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("BAT-01", "BAT-03", "BAT-07", "BAT-10", "BAT-15"),
 )
 def bat_05(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     rows = geometry.train_batch * geometry.samples // geometry.policy_dp
     if geometry.rows_per_rank and rows % geometry.rows_per_rank:
         yield Finding(
@@ -142,7 +142,7 @@ def bat_05(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue BAT-06 (#42), failure row 32 (verl#473); the trainer",
 )
 def bat_06(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     train, multiple = geometry.train_batch, geometry.dispatch_multiple
     if train < multiple:
         yield Finding(
@@ -171,7 +171,7 @@ def _multiple_text(geometry: Geometry) -> str:
     implied_by=("BAT-07",),
 )
 def bat_10(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.mini_batch > geometry.train_batch:
         yield Finding(
             path=MINI,
@@ -191,7 +191,7 @@ def bat_10(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("BAT-06",),
 )
 def bat_14(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     train, multiple = geometry.train_batch, geometry.dispatch_multiple
     if train % multiple:
         yield Finding(
@@ -214,7 +214,7 @@ def bat_14(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("BAT-03",),
 )
 def bat_15(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     mini, samples, ranks = geometry.mini_batch, geometry.samples, geometry.policy_dp
     if (mini * samples) % ranks:
         step = ranks // math.gcd(ranks, samples)

@@ -90,7 +90,7 @@ def ctx_07(subject: PreflightSubject) -> Iterator[Finding]:
 )
 def ctx_12(subject: PreflightSubject) -> Iterator[Finding]:
     backend, asynchronous_engine = subject.text(_BACKEND), subject.flag(_ASYNC)
-    http, pipeline = subject.flag(_HTTP), Geometry(subject).engine_pp
+    http, pipeline = subject.flag(_HTTP), Geometry.of(subject).engine_pp
     if subject.flag(_BATCHED):
         yield from _batched_problems(subject)
     if http and backend == "sglang":
@@ -175,7 +175,7 @@ def ctx_24(subject: PreflightSubject) -> Iterator[Finding]:
 def ctx_25(subject: PreflightSubject) -> Iterator[Finding]:
     if subject.flag(_LOCAL):
         return
-    urls, engines = len(subject.value(_URLS, list)), Geometry(subject).engines
+    urls, engines = len(subject.value(_URLS, list)), Geometry.of(subject).engines
     if urls != engines:
         yield Finding(
             path=_ENGINES,

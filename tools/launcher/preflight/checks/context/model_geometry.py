@@ -83,7 +83,7 @@ def ctx_08(subject: PreflightSubject) -> Iterator[Finding]:
     heads = known or declared
     if heads is None:
         heads = _known(subject, "num_attention_heads")
-    tensor = Geometry(subject).engine_tp
+    tensor = Geometry.of(subject).engine_tp
     if heads % tensor:
         valid = _tensor_sizes(subject, heads, splits_experts=False)
         yield Finding(
@@ -105,7 +105,7 @@ def ctx_08(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue CTX-09 (#82), failure row 53 (vllm#52435); nobody checks it",
 )
 def ctx_09(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     missing: list[MissingFact] = []
     for problems in (_expert_problems(subject, geometry), _kv_problems(subject, geometry)):
         try:
@@ -194,7 +194,7 @@ def ctx_10(subject: PreflightSubject) -> Iterator[Finding]:
                 message=f"dcp={decode} does not go with routing replay (trainer.policy.{name})",
                 repair=set_to(_DCP, 1),
             )
-    tensor = Geometry(subject).engine_tp
+    tensor = Geometry.of(subject).engine_tp
     if tensor % decode:
         valid = divisors(tensor)
         yield Finding(

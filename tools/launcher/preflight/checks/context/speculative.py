@@ -180,7 +180,7 @@ def _training_problems(subject: PreflightSubject) -> Iterator[Finding]:
             message=f"{what} needs the entry point standard, got {entrypoint}",
             repair=delete(_TRAINING),
         )
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     for path, value in (
         ("num_inference_engines", geometry.engines),
         ("inference_engine_tensor_parallel_size", geometry.engine_tp),

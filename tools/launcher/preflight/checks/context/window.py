@@ -251,7 +251,7 @@ def ctx_22(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue CTX-23 (new), low confidence; nobody checks it",
 )
 def ctx_23(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.strategy != "megatron" or not trains(subject):
         return
     tokens = window(subject)

@@ -185,10 +185,12 @@ def doc_04(subject: PreflightSubject) -> Iterator[Finding]:
         if not mapping or not subject.declares(mapping):
             continue
         content = subject.get(mapping)
+        if isinstance(content, dict):
+            continue
         mandatory = any(
             field.required for path, field in schema.fields.items() if path.startswith(f"{mapping}.")
         )
-        if not isinstance(content, dict) and not (mandatory and content in (None, _MISSING)):
+        if not (mandatory and content in (None, _MISSING)):
             yield Finding(
                 path=mapping,
                 message=f"{mapping} is {shown(content)}, not a mapping with {listed(schema.keys[mapping])}",

@@ -96,24 +96,39 @@ def exe_25(subject: PreflightSubject) -> Iterator[Finding]:
     source="EXE-25 for the rest of the document; nobody checks it",
 )
 def exe_38(subject: PreflightSubject) -> Iterator[Finding]:
+    # Each text once: an alias can put one into thousands of places. Paths only where something is found.
+    kinds = {text: _looks_like_a_token(text) for text in _texts_of(subject.document)}
+    secrets = {text: kind for text, kind in kinds.items() if kind is not None}
+    if not secrets:
+        return
     told = {
         path
         for item in set_variables(subject)
         if _holds_a_secret(item.name, item.value)
         for path in item.paths
     }
-    kinds: dict[str, str | None] = {}  # An alias can put one text into thousands of places.
     for path, text in _texts(subject.document):
-        if text not in kinds:
-            kinds[text] = _looks_like_a_token(text)
-        kind = kinds[text]
-        if kind is None or path in told:
-            continue
-        yield Finding(
-            path=path,
-            message=f"{path} holds what looks like {kind}; it would be stored with the document",
-            repair="take the value out, revoke it, and forward the secret by its name",
-        )
+        if text in secrets and path not in told:
+            yield Finding(
+                path=path,
+                message=f"{path} holds what looks like {secrets[text]}; it would be stored with the document",
+                repair="take the value out, revoke it, and forward the secret by its name",
+            )
+
+
+def _texts_of(value: Any) -> set[str]:
+    """Every text of the document."""
+    texts: set[str] = set()
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            texts.add(value)
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return texts
 
 
 def _texts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:

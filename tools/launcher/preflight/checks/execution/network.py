@@ -103,7 +103,7 @@ def exe_29(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue EXE-24 (new), contract runtime-facts.md §12; the launcher, for one cluster",
 )
 def exe_24(subject: PreflightSubject) -> Iterator[Finding]:
-    if Geometry(subject).num_nodes <= 1:
+    if Geometry.of(subject).num_nodes <= 1:
         return
     wanted = subject.cluster_fact("nccl_socket_ifname")
     if wanted is None:
@@ -115,7 +115,7 @@ def exe_24(subject: PreflightSubject) -> Iterator[Finding]:
         yield Finding(
             path=variable.paths[0],
             message=f"{_INTERFACE}={shown(variable.value)} replaces the {shown(wanted)} that {name} sets for its tasks; "
-            f"{counted(Geometry(subject).num_nodes, 'node')} must find one network",
+            f"{counted(Geometry.of(subject).num_nodes, 'node')} must find one network",
             repair=variable.deletion,
             severity="warning",
         )

@@ -107,7 +107,7 @@ def _above_the_highest(subject: PreflightSubject, priority: str, bands: tuple[st
 def exe_21(subject: PreflightSubject) -> Iterator[Finding | Reminder]:
     if is_embedded(subject) or _priority(subject).lower() != "interactive":
         return
-    nodes = Geometry(subject).num_nodes
+    nodes = Geometry.of(subject).num_nodes
     cost, budget = subject.cluster_fact("node_cost"), subject.cluster_fact("default_user_budget")
     if cost is None or budget is None:
         return
@@ -145,7 +145,7 @@ def exe_18(subject: PreflightSubject) -> Iterator[Finding | Reminder]:
         )
     if is_embedded(subject):
         return
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     nodes, gpus = geometry.num_nodes, geometry.gpus_per_node
     together = " together" if nodes > 1 else ""
     gpu, cluster = (

@@ -221,7 +221,7 @@ def _a_node(subject: PreflightSubject) -> str:
     source="catalogue EXE-06 (#105), failure row 43 (slime#2012), case n161; nobody checks it",
 )
 def exe_06(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     unknown: MissingFact | None = None
     try:
         yield from _variant_problems(subject)

@@ -40,7 +40,7 @@ _RECIPE_POLICY = ("skyrl.trainer.ckpt_interval", "skyrl.trainer.resume_mode")
 )
 def exe_27(subject: PreflightSubject) -> Iterator[Finding]:
     threshold = subject.cluster_fact("smoke_threshold_nodes")
-    nodes = Geometry(subject).num_nodes
+    nodes = Geometry.of(subject).num_nodes
     if threshold is None or nodes <= threshold:
         return
     name = subject.cluster.name if subject.cluster is not None else ""

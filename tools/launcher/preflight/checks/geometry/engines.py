@@ -65,7 +65,7 @@ def _slice_repair(subject: PreflightSubject, geometry: Geometry) -> str:
     implied_by=("GEO-05",),
 )
 def geo_03(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if not geometry.colocate_all or not geometry.engines_local:
         return
     width, size = geometry.policy_gpus_per_node, geometry.engine_slice
@@ -89,7 +89,7 @@ def geo_03(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("GEO-05",),
 )
 def geo_04(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.colocate_all or not geometry.engines_local:
         return
     width, gpus = geometry.policy_gpus_per_node, geometry.engine_gpus
@@ -126,7 +126,7 @@ def geo_04(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-05 (#20), failure row 40 (OpenRLHF#758); Marin and the launcher",
 )
 def geo_05(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if not geometry.engines_local:
         return
     width, size = geometry.policy_gpus_per_node, geometry.engine_slice
@@ -151,7 +151,7 @@ def geo_05(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("GEO-07",),
 )
 def geo_06(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.expert_group % geometry.engine_ep:
         yield Finding(
             path=_EP,
@@ -171,7 +171,7 @@ def geo_06(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-07 (#22); the trainer, after allocation",
 )
 def geo_07(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if subject.get("skyrl.generator.backend") == "sglang":
         return
     if geometry.engine_ep not in (1, geometry.expert_group):
@@ -192,7 +192,7 @@ def geo_07(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-08 (#23), failure row 37 (OpenRLHF#728); Marin at build time",
 )
 def geo_08(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if not geometry.colocate_all or not geometry.engines_local:
         return
     world, rollout, each = geometry.policy_world, geometry.rollout_gpus, geometry.engine_gpus
@@ -227,7 +227,7 @@ def geo_20(subject: PreflightSubject) -> Iterator[Finding]:
         or subject.get(f"skyrl.{manifest.node_local_inference}") is not True
     ):
         return
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     width = geometry.policy_gpus_per_node
     wrong = [
         f"{name}={value if isinstance(value, str) else shown(value)}"
@@ -266,7 +266,7 @@ def geo_20(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("GEO-04", "GEO-05"),
 )
 def geo_22(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.colocate_all or not geometry.engines_local:
         return
     width = geometry.policy_gpus_per_node
@@ -292,7 +292,7 @@ def geo_22(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("GEO-04", "GEO-05"),
 )
 def geo_24(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.colocate_all or not geometry.engines_local or geometry.multiprocess_engines:
         return
     fit, engines = geometry.engines_per_node, geometry.engines

@@ -33,7 +33,7 @@ NVL72_LEAST_NODES_PER_RACK = 10
     implied_by=("GEO-14", "GEO-16"),
 )
 def geo_09(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     allocated = geometry.num_nodes * geometry.policy_gpus_per_node
     if geometry.planned_gpus > allocated:
         yield Finding(
@@ -72,7 +72,7 @@ def _fitting(subject: PreflightSubject, geometry: Geometry) -> str:
     implied_by=("GEO-09", "GEO-14", "GEO-16"),
 )
 def geo_10(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     wanted = geometry.derived_nodes
     if geometry.export_mode:
         parts = f"policy {wanted}, export mode"
@@ -103,7 +103,7 @@ def geo_10(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-14 (#29), contract typed-spec.md §4 example E; Marin and the launcher",
 )
 def geo_14(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if (
         geometry.reference_separate
         and not geometry.export_mode
@@ -127,7 +127,7 @@ def geo_14(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-16 (#31), contract typed-spec.md §4 example I; the launcher",
 )
 def geo_16(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if (
         geometry.draft_training_nodes
         and not geometry.export_mode
@@ -161,7 +161,7 @@ def geo_21(subject: PreflightSubject) -> Iterator[Finding]:
     variant = subject.text("iris.allocation.gpu_variant")
     if node_width_of(variant) is None:
         return
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     rack = subject.cluster.schedulable_rack_nodes if subject.cluster is not None else None
     rack = rack if rack is not None else NVL72_SCHEDULABLE_RACK_NODES
     nodes = geometry.num_nodes
@@ -203,7 +203,7 @@ def geo_25(subject: PreflightSubject) -> Iterator[Finding]:
     if available is None:
         return
     name = subject.cluster.name if subject.cluster is not None else ""
-    nodes = Geometry(subject).num_nodes
+    nodes = Geometry.of(subject).num_nodes
     if nodes > available:
         yield Finding(
             path=_NODES,
@@ -214,7 +214,7 @@ def geo_25(subject: PreflightSubject) -> Iterator[Finding]:
 
 def _smaller(subject: PreflightSubject, available: int) -> str:
     """The repair to `available` nodes; colocated roles shrink with the allocation, else GEO-09 undoes it."""
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     try:
         gpus = available * geometry.policy_gpus_per_node
         together = geometry.colocate_all and geometry.policy_nodes == geometry.num_nodes

@@ -68,7 +68,7 @@ def geo_01(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-02 (#17); Marin at build time",
 )
 def geo_02(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     policy, node = geometry.policy_gpus_per_node, geometry.gpus_per_node
     card = subject.cluster.gpus_per_node if subject.cluster is not None else None
     # If the policy has the cluster's width, the allocation is what is wrong (GEO-11).
@@ -96,7 +96,7 @@ def geo_02(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-11 (#26), failure row 43 (slime#2012); the launcher",
 )
 def geo_11(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     policy, node = geometry.policy_gpus_per_node, geometry.gpus_per_node
     if policy == node or (geometry.export_mode and policy < node):
         return
@@ -126,7 +126,7 @@ def geo_11(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-12 (#27); the launcher",
 )
 def geo_12(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.reference_gpus_per_node != geometry.policy_gpus_per_node:
         yield Finding(
             path=f"{_PLACEMENT}.ref_num_gpus_per_node",
@@ -160,7 +160,7 @@ def geo_12(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-13 (#28); Marin and the trainer",
 )
 def geo_13(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.colocate_all and not geometry.colocate_policy_ref:
         yield Finding(
             path=f"{_PLACEMENT}.colocate_policy_ref",
@@ -246,7 +246,7 @@ def _kind(value: Any) -> str:
     implied_by=("GEO-13",),
 )
 def geo_23(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if not geometry.colocate_policy_ref and not geometry.reference_active:
         yield Finding(
             path=f"{_PLACEMENT}.colocate_policy_ref",

@@ -46,7 +46,7 @@ def geo_15(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue GEO-26 (new); the trainer, partly",
 )
 def geo_26(subject: PreflightSubject) -> Iterator[Finding]:
-    geometry = Geometry(subject)
+    geometry = Geometry.of(subject)
     if geometry.strategy == "megatron":
         return  # Megatron takes only size 1 there (BKD-05).
     roles = [("policy", geometry.policy_world)]

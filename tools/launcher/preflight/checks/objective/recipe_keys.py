@@ -26,6 +26,7 @@ _REPORTED_BY_OTHERS = frozenset({"role-plan", "context-budget", "launcher", "ref
 """Owners whose keys GEO-01 and GEO-18, CTX-03, OBJ-13 or CTX-16 judge in a recipe."""
 _FILLED_BY_LAUNCHER = frozenset({"launcher", "launcher-if-unset", "context-budget"})
 _SETTABLE = frozenset({"recipe", "launcher-if-unset", "role-plan"})
+_NOT_READ = ("dropped", "computed")
 _QUOTED_WORDS = "trainer.debug_mode"
 """OBJ-19 explains its boolean: YAML reads `off` as false."""
 
@@ -157,14 +158,13 @@ def obj_11(subject: PreflightSubject) -> Iterator[Finding]:
             if near is None or subject.planned is not None
             else _moved(subject, path, value, near),
         )
-    for path, key in manifest.recipe_keys.items():
+    owned = [(path, owner) for owner in _NOT_READ for path in manifest.recipe_paths_of.get(owner, ())]
+    for path, owner in owned:
         read = path.partition(".")[0] in manifest.recipe_top_level
-        if not read or key.owner not in ("dropped", "computed"):
-            continue
-        found = declaration(subject, path)
+        found = declaration(subject, path) if read else None
         if found is None or _is_empty(found.value):
             continue
-        computed = key.owner == "computed"
+        computed = owner == "computed"
         why = "the trainer computes it and overwrites this" if computed else "the launcher drops it"
         yield Finding(
             path=f"skyrl.{path}",
@@ -256,8 +256,8 @@ def obj_20(subject: PreflightSubject) -> Iterator[Finding]:
 def ctx_16(subject: PreflightSubject) -> Iterator[Finding]:
     if not subject.source_form:
         return
-    for path, key in subject.manifest().recipe_keys.items():
-        found = declaration(subject, path) if key.owner == "refused-by-marin" else None
+    for path in subject.manifest().recipe_paths_of.get("refused-by-marin", ()):
+        found = declaration(subject, path)
         if found is not None and found.value is not None:
             yield Finding(
                 path=f"skyrl.{path}",

@@ -1,0 +1,61 @@
+"""Bytecode of this repository's modules, so that a program does not compile them at each start.
+
+Python looks for it in `__pycache__` beside a module. Bytecode of another Python version than the one
+that runs is not found and does no harm.
+"""
+
+# sys.implementation.cache_tag of the Python in MODULE.bazel.
+_CACHE_TAG = "cpython-312"
+
+BytecodeInfo = provider(
+    doc = "Compiled modules.",
+    fields = {"files": "depset of File: `__pycache__/<module>.cpython-<version>.pyc`, beside their modules."},
+)
+
+def _python_bytecode_impl(target, ctx):
+    below = [
+        dep[BytecodeInfo].files
+        for dep in getattr(ctx.rule.attr, "deps", [])
+        if BytecodeInfo in dep
+    ]
+    if target.label.workspace_name:
+        return BytecodeInfo(files = depset())
+    args = ctx.actions.args()
+    args.use_param_file("@%s", use_always = True)
+    args.set_param_file_format("multiline")
+    sources, outputs = [], []
+    for source in getattr(ctx.rule.files, "srcs", []):
+        if source.extension != "py" or source.owner.package != target.label.package:
+            continue
+        folder, _, module = source.owner.name.rpartition("/")
+        output = ctx.actions.declare_file("{}__pycache__/{}.{}.pyc".format(
+            folder + "/" if folder else "",
+            module.removesuffix(".py"),
+            _CACHE_TAG,
+        ))
+        args.add(source, format = "%s=" + output.path)
+        sources.append(source)
+        outputs.append(output)
+    if outputs:
+        ctx.actions.run(
+            executable = ctx.executable._compiler,
+            arguments = [args],
+            inputs = sources,
+            outputs = outputs,
+            mnemonic = "PythonBytecode",
+            progress_message = "Compiling %{label}",
+        )
+    return BytecodeInfo(files = depset(outputs, transitive = below))
+
+python_bytecode = aspect(
+    implementation = _python_bytecode_impl,
+    doc = "Compiles the modules of every library of this repository that a program depends on.",
+    attr_aspects = ["deps"],
+    attrs = {
+        "_compiler": attr.label(
+            default = "//tools/launcher/private:compile_bytecode",
+            executable = True,
+            cfg = "exec",
+        ),
+    },
+)
