@@ -120,7 +120,7 @@ def test_heavy_libraries_are_reached_late_and_from_few_places(room):
 
 def test_every_folder_is_a_room_of_the_plan():
     folders = {path.parent.relative_to(LAUNCHER).parts[0] for path in LAUNCHER.rglob("*/*.py")}
-    assert folders == {*ROOMS, "cli"}
+    assert folders - {"private"} == {*ROOMS, "cli"}  # private/ belongs to the Starlark
 
 
 @pytest.mark.parametrize(

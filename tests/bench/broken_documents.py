@@ -7,7 +7,9 @@ from typing import Any
 
 import yaml
 
-from tools.launcher.documents.strict_yaml import DocumentError, load_yaml_mapping
+from tools.launcher.documents.strict_yaml import DocumentError, UnquotedKey, load_yaml_mapping
+
+_Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 EDGES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 3, 7, 8, 16, 64, 2**31, 2**63, 10**9, 10**9 + 1, 10**30, 10**300,
@@ -21,6 +23,20 @@ EDGES: tuple[Any, ...] = (
 _MOST_CHANGES = 6
 _LONGEST_REPEATED = 10
 _BYTES = b"\x00\xff\t:-[]{}&*!|>'\"%@`#?,~\n 0"
+
+
+class _Dumper(_Base):  # type: ignore[misc]  # which base depends on the machine
+    """Writes a key that was read without quotes without quotes again."""
+
+
+def _represent_unquoted(dumper: Any, key: UnquotedKey) -> yaml.ScalarNode:
+    node: yaml.ScalarNode = dumper.represent_scalar(
+        dumper.resolve(yaml.ScalarNode, key, (True, False)), str(key)
+    )
+    return node
+
+
+_Dumper.add_representer(UnquotedKey, _represent_unquoted)
 
 
 class BrokenDocuments:
@@ -46,9 +62,7 @@ class BrokenDocuments:
             tree = copy.deepcopy(chance.choice(self._trees))
             for _ in range(chance.randint(1, _MOST_CHANGES)):
                 chance.choice(_TREE_CHANGES)(tree, chance, self._trees)
-            data = yaml.dump(
-                tree, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False
-            ).encode()
+            data = yaml.dump(tree, Dumper=_Dumper, sort_keys=False).encode()
             if chance.random() < 0.8:
                 return data
         for _ in range(chance.randint(1, _MOST_CHANGES)):

@@ -7,7 +7,10 @@ from typing import Any
 from tools.launcher.catalog.runtime_manifest import RuntimeManifest
 
 _INTERPOLATION = re.compile(r"\$\{([^}]+)\}")
-_CONSUMED = ("entrypoint", "context_budget", "config_groups", "extra_env", "model_num_attention_heads")
+_CONSUMED = (
+    *("entrypoint", "context_budget", "config_groups", "extra_env", "model_num_attention_heads"),
+    "terminal_bench",
+)
 """Keys below `skyrl` that the launcher reads and does not pass on."""
 _NOT_IN_THE_TREE = ("dropped", "launcher")
 
@@ -16,19 +19,29 @@ def resolved(source: dict[str, Any], manifest: RuntimeManifest) -> dict[str, Any
     """Return the resolved form: base configuration, then recipe, then what composition writes.
 
     Args:
-        source: a legal document in source form, with an entry point that trains and no terminal_bench.
+        source: a legal document in source form, with an entry point that trains.
         manifest: of the document's runtime; its defaults are the base configuration.
     """
     document = copy.deepcopy(source)
     recipe = document["skyrl"]
     entry = manifest.entrypoints[recipe.get("entrypoint", manifest.default_entrypoint)]
-    document["runtime"] |= {"entrypoint": entry.module, "training_type": entry.training_type}
+    colocated = recipe["trainer"].get("placement", {}).get("colocate_all", True)
+    apart = entry.async_unless_colocated and not colocated
+    document["runtime"] |= {
+        "entrypoint": entry.module,
+        "training_type": "async" if apart else entry.training_type,
+    }
     document["inputs"]["data_kind"] = recipe["data"].pop("kind", "tasks")
 
     tree = _base_configuration(manifest)
     _merge(tree, {key: value for key, value in recipe.items() if key not in _CONSUMED})
     for path, value in {**_written(document), **_of_the_budget(recipe["context_budget"])}.items():
         _put(tree, path, value)
+    if "terminal_bench" in recipe:
+        agents = copy.deepcopy(recipe["terminal_bench"] or {})
+        tree["terminal_bench_config"] = agents | {
+            "trials_dir": f"{document['artifacts']['attempts_root']}/trace_jobs"
+        }
     _interpolate(tree, tree)
     document["skyrl"] = tree
     return document

@@ -1,5 +1,6 @@
 """docs/preflight.md is what the registry says today."""
 
+import difflib
 import json
 import re
 import sys
@@ -23,8 +24,9 @@ def judged(document: Path) -> dict[str, Any]:
 
 
 def test_the_page_is_up_to_date():
-    written = PAGE.read_text(encoding="utf-8")
-    assert written == page(), "tools/bazel run //tests/goldens:update"
+    written, now = PAGE.read_text(encoding="utf-8").splitlines(), page().splitlines()
+    changes = list(difflib.unified_diff(written, now, "docs/preflight.md", "the registry", n=0, lineterm=""))
+    assert changes[:40] == [], "tools/bazel run //tests/goldens:update"
 
 
 def test_every_check_has_a_section():

@@ -49,7 +49,7 @@ def _load(data: bytes, source: str, kind: str) -> Any:
             source,
             "",
             f"kind is {content.get('kind')!r}, expected '{kind}'",
-            f"Write `kind: {kind}`, or give a {kind}",
+            f"Give a {kind.replace('_', ' ')}{'' if kind == 'runtime_manifest' else ' card'}, or write `kind: {kind}` if this is one",
         )
     # Strict mode takes no list for a tuple; YAML has only lists.
     try:

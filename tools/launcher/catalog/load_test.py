@@ -51,7 +51,10 @@ def test_null_is_known_and_absence_is_not():
         ((b"heads: 32", b"heads: true"), "num_attention_heads: Input should be a valid integer"),
         ((b"heads: 32", b"heads: '32'"), "num_attention_heads: Input should be a valid integer"),
         ((b"heads: 32", b"heads: 0"), "num_attention_heads: Input should be greater than 0, got 0. Correct"),
-        ((b"kind: model", b"kind: cluster"), "kind is 'cluster', expected 'model'. Write `kind: model`"),
+        (
+            (b"kind: model", b"kind: cluster"),
+            "kind is 'cluster', expected 'model'. Give a model card, or write `kind: model` if this is one",
+        ),
         ((b"kind: model\n", b""), "kind is None, expected 'model'"),
     ],
 )

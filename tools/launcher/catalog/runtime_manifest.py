@@ -188,6 +188,10 @@ class RuntimeManifest(BaseModel):
     loss_reductions: tuple[str, ...]
     sequence_mean_losses: tuple[str, ...] = ()
     """Policy losses that demand the reduction sequence_mean."""
+    critic_estimators: tuple[str, ...] = ()
+    """Advantage estimators that need a critic, which this generation cannot place (GEO-15)."""
+    loggers: tuple[str, ...] = ()
+    """Words of `trainer.logger` that are known; none: not known."""
     sequence_mean_preferred: tuple[str, ...] = ()
     """Policy losses that were designed for the reduction sequence_mean."""
     tis_losses: tuple[str, ...] = ()
@@ -309,6 +313,11 @@ class RuntimeManifest(BaseModel):
     sandbox_snapshot_quota: int | None = None
     """Snapshots that the sandbox service keeps at a time; None: not known."""
     sources: tuple[str, ...] = ()
+
+    @cached_property
+    def placeable_estimators(self) -> tuple[str, ...]:
+        """The advantage estimators that need no critic."""
+        return tuple(name for name in self.advantage_estimators if name not in self.critic_estimators)
 
     @cached_property
     def document_mappings(self) -> dict[str, list[str]]:

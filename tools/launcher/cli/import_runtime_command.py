@@ -1,6 +1,5 @@
 """`import-runtime`: the manifest of another MarinSkyRL commit, and what it changes."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +9,12 @@ from tools.launcher.catalog.load import load_runtime_manifest
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.runfiles_paths import WrongFile
+from tools.launcher.cli.shipped_manifests import FOLDER, age, file_name, load_shipped, shipped_files
+from tools.launcher.cli.typed_paths import typed_path, workspace
 from tools.launcher.documents.files import write_atomically, write_once
+from tools.launcher.documents.printable import printable
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
-from tools.launcher.runtime_import.changes import compare, report, touches, without_rendered_defaults
+from tools.launcher.runtime_import.changes import Changes, compare, report, touches, without_rendered_defaults
 from tools.launcher.runtime_import.checkout import Checkout, ImportProblem
 from tools.launcher.runtime_import.manifest import ImportedManifest, import_manifest
 
@@ -28,15 +30,16 @@ which is gone or has another type, name a registry's entry that is gone, or rely
 experiments are the launch documents of --experiments: files, or folders in which every file called launch.yaml
 or NAME.launch.yaml counts. Without it these are the golden documents, experiments/*/golden/launch.yaml.
 
-Exit status: 0 read (and written, with --out), 2 a checkout, file or flag is wrong and nothing was written.
+Without --out the manifest is written to third_party/marinskyrl/<first 8 digits>.yaml of the workspace, where lint
+finds it. To build experiments with it, add a runtime_manifest target for it to the BUILD.bazel there.
+
+Exit status: 0 read and written (with --dry_run: only read), 2 a checkout, file or flag is wrong and nothing was
+written.
 
 examples:
   tools/bazel run //tools/launcher -- import-runtime --checkout=../MarinSkyRL --commit=$(git -C ../MarinSkyRL rev-parse HEAD)
-  tools/bazel run //tools/launcher -- import-runtime --checkout=../MarinSkyRL --commit=<40 digits> --out=new.yaml
+  tools/bazel run //tools/launcher -- import-runtime --checkout=../MarinSkyRL --commit=<40 digits> --dry_run
   tools/bazel run //tools/launcher -- import-runtime ... --out=new.yaml --overwrite --experiments=mine/launch.yaml"""
-
-_SHIPPED = Path(__file__).parents[3] / "third_party/marinskyrl"
-"""The project's manifests: the same place in a checkout and in the runfiles of the program."""
 
 _GOLDEN = "experiments/*/golden/launch.yaml"
 _DOCUMENTS = ("**/launch.yaml", "**/*.launch.yaml")
@@ -49,11 +52,14 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--checkout", required=True, metavar="DIR", help="folder of the MarinSkyRL checkout")
     parser.add_argument("--commit", required=True, metavar="SHA", help="its commit, 40 hexadecimal digits")
     parser.add_argument(
-        "--out", metavar="FILE", help="where to write the manifest; nothing is written without it"
+        "--out", metavar="FILE", help="where to write the manifest; the place where the project keeps its own"
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace the file that --out names")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file that is there")
+    parser.add_argument("--dry_run", action="store_true", help="print what changes, and write nothing")
     parser.add_argument(
-        "--pinned", metavar="FILE", help="manifest to compare with and to take facts over from; the project's"
+        "--pinned",
+        metavar="FILE",
+        help="manifest to compare with and to take facts over from; the newest of the project, but for this commit",
     )
     parser.add_argument("--marin_core", metavar="VERSION", help="release of marin-core that pins the commit")
     parser.add_argument(
@@ -71,26 +77,28 @@ def run(flags: Any) -> int:
         raise WrongFile(
             f"--commit={flags.commit}: not a full commit. Give the 40 hexadecimal digits of `git rev-parse HEAD`"
         )
-    pinned_file = _pinned(flags.pinned)
+    pinned_file = _pinned(flags.pinned, flags.commit)
     pinned_text = pinned_file.read_bytes()
     pinned = load_runtime_manifest(pinned_text, source=pinned_file.name)
-    out = None if flags.out is None else _place(flags.out)
+    out = _out(flags)
+    if out is not None and not out.parent.is_dir():
+        raise WrongFile(f"{out}: there is no folder {out.parent}. Correct --out")
     if out is not None and out.exists() and not flags.overwrite:
-        raise WrongFile(f"{flags.out}: there is a file already. Name another one, or add --overwrite")
+        raise WrongFile(f"{out}: there is a file already. Name another one with --out, or add --overwrite")
     documents = list(_documents(flags.experiments))
     try:
-        checkout = Checkout(_place(flags.checkout))
+        checkout = Checkout(typed_path(flags.checkout))
         verified = _verified(checkout, flags.commit)
         imported = import_manifest(checkout, flags.commit, pinned, pinned_text, marin_core=flags.marin_core)
     except ImportProblem as problem:
         raise WrongFile(str(problem)) from None
     changes = without_rendered_defaults(compare(pinned, imported.manifest), imported.manifest)
 
-    lines = [f"commit: {flags.commit}, {verified}", *_origin(imported)]
+    lines = [f"commit: {flags.commit}, {verified}", f"compared with: {pinned_file.name}", *_origin(imported)]
     lines += report(changes) or [f"no differences to {pinned.name}"]
     lines += _touched(documents, changes) if changes.any else []
     lines.append(_write(out, imported.text, flags.overwrite))
-    print("\n".join(_printable(line) for line in lines))
+    print("\n".join(printable(line) for line in lines))
     return exit_codes.OK
 
 
@@ -118,7 +126,7 @@ def _origin(imported: ImportedManifest) -> Iterator[str]:
     yield from (f"to do: {note}" for note in imported.notes)
 
 
-def _touched(documents: list[tuple[str, dict[str, Any]]], changes: Any) -> Iterator[str]:
+def _touched(documents: list[tuple[str, dict[str, Any]]], changes: Changes) -> Iterator[str]:
     found = [(name, touches(document, changes)) for name, document in documents]
     touched = [(name, reasons) for name, reasons in found if reasons]
     yield f"experiments touched: {len(touched)} of {len(documents)}"
@@ -129,7 +137,7 @@ def _touched(documents: list[tuple[str, dict[str, Any]]], changes: Any) -> Itera
 
 def _write(out: Path | None, text: bytes, overwrite: bool) -> str:
     if out is None:
-        return "not written: give --out=FILE"
+        return "not written: --dry_run"
     if overwrite:
         write_atomically(out, text)
     elif not write_once(out, text):
@@ -137,24 +145,27 @@ def _write(out: Path | None, text: bytes, overwrite: bool) -> str:
     return f"written: {out}"
 
 
-def _pinned(given: str | None) -> Path:
+def _out(flags: Any) -> Path | None:
+    if flags.dry_run:
+        return None
+    return workspace() / FOLDER / file_name(flags.commit) if flags.out is None else typed_path(flags.out)
+
+
+def _pinned(given: str | None, commit: str) -> Path:
     if given is not None:
-        file = _place(given)
+        file = typed_path(given)
         if not file.is_file():
             raise WrongFile(f"{given}: there is no such file. Give a runtime manifest")
         return file
-    manifests = sorted(_SHIPPED.glob("*.yaml"))
-    if len(manifests) != 1:
-        names = ", ".join(file.name for file in manifests) or "none"
-        raise WrongFile(
-            f"the project has several runtime manifests or none ({names}). Name one with --pinned"
-        )
-    return manifests[0]
+    others = [file for file in shipped_files() if file.name != file_name(commit)] or list(shipped_files())
+    if not others:
+        raise WrongFile("the project has no runtime manifest. Name one with --pinned")
+    return max(others, key=lambda file: (age(load_shipped(file)), file.name))
 
 
 def _documents(given: list[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (name, document) of the experiments; the name is the path as it was given or found."""
-    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
+    root = workspace()
     if given is None:
         files = [(str(file.relative_to(root)), file) for file in sorted(root.glob(_GOLDEN))]
     else:
@@ -162,11 +173,16 @@ def _documents(given: list[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
     if len(files) > _MOST_DOCUMENTS:
         raise WrongFile(f"--experiments names {len(files)} launch documents, the limit is {_MOST_DOCUMENTS}")
     for name, file in files:
-        yield name, load_yaml_mapping(file.read_bytes(), source=name)
+        document = load_yaml_mapping(file.read_bytes(), source=name)
+        if not isinstance(document.get("skyrl"), dict):
+            raise WrongFile(
+                f"{name}: this is no launch document, it has no skyrl section. Name a launch.yaml"
+            )
+        yield name, document
 
 
 def _named(path: str) -> list[tuple[str, Path]]:
-    place = _place(path)
+    place = typed_path(path)
     if place.is_file():
         return [(path, place)]
     found = sorted({file for pattern in _DOCUMENTS for file in place.glob(pattern) if file.is_file()})
@@ -175,13 +191,3 @@ def _named(path: str) -> list[tuple[str, Path]]:
             f"--experiments={path}: there is no launch document. Name a launch.yaml, or its folder"
         )
     return [(f"{path.rstrip('/')}/{file.relative_to(place)}", file) for file in found]
-
-
-def _place(path: str) -> Path:
-    """The place of a path that was typed where the command was started, which `bazel run` leaves."""
-    return Path(os.environ.get("BUILD_WORKING_DIRECTORY", "")) / path
-
-
-def _printable(line: str) -> str:
-    """Text of a checkout without terminal codes."""
-    return "".join(character if character.isprintable() else " " for character in line)

@@ -41,6 +41,7 @@ def _here(tmp_path, monkeypatch, template):
         "skyrl": {"context_budget": {}, "trainer": {"log_level": "INFO"}},
     }
     write(tmp_path, "experiments/maze/golden/launch.yaml", dump_yaml(document))
+    (tmp_path / "third_party/marinskyrl").mkdir(parents=True)
     monkeypatch.setenv("BUILD_WORKING_DIRECTORY", str(tmp_path))
     monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(tmp_path))
     return tmp_path
@@ -61,11 +62,12 @@ def change(here):
 
 def test_the_output_of_a_changed_checkout(here, capsys):
     change(here)
-    assert imported("--marin_core=0.2.211", "--out=new/manifest.yaml") == exit_codes.OK
+    assert imported("--marin_core=0.2.211", "--out=experiments/manifest.yaml") == exit_codes.OK
     lines = capsys.readouterr().out.splitlines()
     taken = [line for line in lines if line.startswith("taken over")]
     assert [line for line in lines if line not in taken] == [
         f"commit: {COMMIT}, as .git says",
+        f"compared with: {PINNED_FILE.name}",
         "read: 8 files",
         f"  {ENVIRONMENTS}",
         f"  {_CONFIG}/deepspeed_config/eval.yaml",
@@ -87,7 +89,7 @@ def test_the_output_of_a_changed_checkout(here, capsys):
         "  experiments/maze/golden/launch.yaml",
         "    sets trainer.log_level, which is gone",
         "    relies on the default of trainer.epochs, which moves from 1 to 2",
-        f"written: {here}/new/manifest.yaml",
+        f"written: {here}/experiments/manifest.yaml",
     ]
     unread = f"({TRANSLATION} is not readable Python at line 1)"
     assert taken[:4] == [
@@ -95,21 +97,37 @@ def test_the_output_of_a_changed_checkout(here, capsys):
         for field in ("engine_init_kwargs_forbidden", "entrypoints", "open_path_patterns", "open_roots")
     ]
     assert taken[4].startswith("taken over, not read: ") and "recipe_enums, recipe_top_level" in taken[4]
-    assert (here / "new/manifest.yaml").read_text().startswith("# What MarinSkyRL 01234567 accepts.")
+    assert (here / "experiments/manifest.yaml").read_text().startswith("# What MarinSkyRL 01234567 accepts.")
 
 
-def test_without_out_nothing_is_written(here, capsys):
-    assert imported() == exit_codes.OK
+def test_a_dry_run_writes_nothing(here, capsys):
+    assert imported("--dry_run") == exit_codes.OK
     output = capsys.readouterr().out
-    assert output.endswith("not written: give --out=FILE\n") and "keys added" not in output
+    assert output.endswith("not written: --dry_run\n") and "keys added" not in output
     assert "experiments touched: 0 of 1\n" in output
     assert "taken over, not read: marin_core (--marin_core gives it)\n" in output
-    assert sorted(path.name for path in here.iterdir()) == ["checkout", "experiments"]
+    assert list((here / "third_party/marinskyrl").iterdir()) == []
+
+
+def test_without_out_the_manifest_goes_where_the_project_keeps_its_own(here, capsys):
+    assert imported() == exit_codes.OK
+    place = here / "third_party/marinskyrl" / f"{COMMIT[:8]}.yaml"
+    assert capsys.readouterr().out.endswith(f"written: {place}\n") and place.is_file()
+    assert imported() == exit_codes.USAGE
+    assert (
+        f"{place}: there is a file already. Name another one with --out, or add --overwrite"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_place_without_its_folder_is_refused(here, capsys):
+    assert imported("--out=nowhere/new.yaml") == exit_codes.USAGE
+    assert f"there is no folder {here}/nowhere. Correct --out" in capsys.readouterr().err
 
 
 def test_a_second_import_of_the_written_manifest_differs_in_nothing(here, capsys):
     assert imported("--out=new.yaml") == exit_codes.OK
-    assert imported("--pinned=new.yaml") == exit_codes.OK
+    assert imported("--pinned=new.yaml", "--dry_run") == exit_codes.OK
     assert "\nno differences to marinskyrl-01234567\nnot written" in capsys.readouterr().out
 
 
@@ -123,7 +141,8 @@ def test_a_file_is_replaced_only_when_asked(here, capsys):
     write(here, "new.yaml", "mine\n")
     assert imported("--out=new.yaml") == exit_codes.USAGE
     assert (
-        "new.yaml: there is a file already. Name another one, or add --overwrite" in capsys.readouterr().err
+        "new.yaml: there is a file already. Name another one with --out, or add --overwrite"
+        in capsys.readouterr().err
     )
     assert (here / "new.yaml").read_text() == "mine\n"
     assert imported("--out=new.yaml", "--overwrite") == exit_codes.OK
@@ -153,6 +172,10 @@ def test_a_file_is_replaced_only_when_asked(here, capsys):
             ["--experiments=checkout/marinskyrl/speculative_decoding.py"],
             "speculative_decoding.py: the document is a",
         ),
+        (
+            [f"--experiments={PINNED_FILE}"],
+            f"{PINNED_FILE}: this is no launch document, it has no skyrl section. Name a launch.yaml",
+        ),
     ],
 )
 def test_wrong_usage(here, capsys, flags, sentence):
@@ -176,19 +199,26 @@ def test_too_many_documents_are_refused(here, capsys, monkeypatch):
     assert "--experiments names 1 launch documents, the limit is 0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("names", [(), ("a.yaml", "b.yaml")])
-def test_the_project_s_manifest_is_the_only_one_or_is_named(here, capsys, monkeypatch, names):
-    for name in names:
-        write(here, f"shipped/{name}", "kind: runtime_manifest\n")
-    monkeypatch.setattr("tools.launcher.cli.import_runtime_command._SHIPPED", here / "shipped")
+def test_a_project_without_a_manifest_asks_for_one(here, capsys, monkeypatch):
+    monkeypatch.setattr("tools.launcher.cli.import_runtime_command.shipped_files", lambda: ())
     assert run(["import-runtime", "--checkout=checkout", f"--commit={COMMIT}"]) == exit_codes.USAGE
-    listed = ", ".join(names) or "none"
-    assert f"several runtime manifests or none ({listed}). Name one with --pinned" in capsys.readouterr().err
+    assert "the project has no runtime manifest. Name one with --pinned" in capsys.readouterr().err
+
+
+def test_the_newest_other_manifest_is_compared_with(here, capsys, monkeypatch):
+    text = PINNED_FILE.read_text()
+    files = []
+    for name, release in (("11111111", "0.2.9"), ("22222222", "0.2.10"), (COMMIT[:8], "0.3.0")):
+        write(here, f"shipped/{name}.yaml", text.replace("marin_core: 0.2.210", f"marin_core: {release}"))
+        files.append(here / f"shipped/{name}.yaml")
+    monkeypatch.setattr("tools.launcher.cli.import_runtime_command.shipped_files", lambda: tuple(files))
+    assert run(["import-runtime", "--checkout=checkout", f"--commit={COMMIT}", "--dry_run"]) == exit_codes.OK
+    assert "\ncompared with: 22222222.yaml\n" in capsys.readouterr().out
 
 
 def test_the_project_s_manifest_is_found(here, capsys):
-    assert run(["import-runtime", "--checkout=checkout", f"--commit={COMMIT}"]) == exit_codes.OK
-    assert "not written" in capsys.readouterr().out
+    assert run(["import-runtime", "--checkout=checkout", f"--commit={COMMIT}", "--dry_run"]) == exit_codes.OK
+    assert f"compared with: {PINNED_FILE.name}" in capsys.readouterr().out
 
 
 def test_terminal_codes_of_a_checkout_are_not_printed(here, capsys):

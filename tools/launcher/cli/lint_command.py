@@ -79,7 +79,7 @@ def judge(path: str, data: bytes, inputs: LintInputs) -> Judged:
         document = load_yaml_mapping(data, source=path)
     except DocumentError as error:
         return Judged(path, data, unreadable(error), None)
-    chosen = inputs.choose(document)
+    chosen = inputs.choose(document, data)
     return Judged(path, data, judge_subject(chosen.subject, CHECKS), chosen)
 
 

@@ -129,7 +129,7 @@ def test_sarif_has_rules_results_and_places(tmp_path):
         (b"? " * 100_000, "more than 60 deep"),
         (b"a: 1" + b":1" * 400_000, "a number of 800001 characters"),
         (b"%TAG !a! tag:x\n" * 50_000 + b"---\na: 1", "more than 20 %TAG directives"),
-        (b"x" * (3 * MEGABYTE), "the limit is 1048576"),
+        (b"x" * (17 * MEGABYTE), "the file has 17825792 bytes, the limit is 16777216"),
         (b"a0: &a0 [1,1,1,1,1,1,1,1,1]\n" + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b",".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 10)), "aliases expanded"),
         (b"a: !!python/object/apply:os.getcwd []", "could not determine a constructor"),
         (b"a: 1\n---\nb: 2\n", "expected a single document"),

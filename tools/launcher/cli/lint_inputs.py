@@ -16,17 +16,14 @@ from tools.launcher.catalog.load import (
     load_runtime_manifest,
 )
 from tools.launcher.catalog.runtime_manifest import RuntimeManifest
-from tools.launcher.documents.strict_yaml import MAX_BYTES, DocumentError
+from tools.launcher.cli.shipped_manifests import age, file_name, load_shipped, shipped_files
+from tools.launcher.cli.typed_paths import typed_path
+from tools.launcher.documents.strict_yaml import MAX_BYTES, DocumentError, too_large
+from tools.launcher.documents.two_readings import two_readings
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import listed, shown
 
 STANDARD_INPUT = "-"
-
-_SHIPPED = Path(__file__).parents[3] / "third_party/marinskyrl"
-"""The project's manifests: the same place in a checkout and in the runfiles of a program."""
-
-_COMMIT_IN_NAME = 8
-"""A manifest's file is called after the first digits of its commit."""
 
 _KIND_OF_FILE = {
     stat.S_ISDIR: "a folder",
@@ -63,34 +60,33 @@ def printable_path(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _file(path: str) -> Path:
-    """Return where `path` is: `bazel run` starts a program in its runfiles, and its user stands elsewhere."""
-    return Path(os.environ.get("BUILD_WORKING_DIRECTORY", "")) / path
-
-
 def require_files(paths: Sequence[str]) -> None:
     """Raise WrongUsage for a document that does not exist, and for standard input named twice."""
     for path in paths:
-        if path != STANDARD_INPUT and not os.path.lexists(_file(path)):
+        if path != STANDARD_INPUT and not os.path.lexists(typed_path(path)):
             raise WrongUsage(f"{printable_path(path)}: there is no such file. Correct the path")
     if list(paths).count(STANDARD_INPUT) > 1:
         raise WrongUsage(f"standard input is named twice. Give {STANDARD_INPUT} once")
 
 
 def read_document(path: str) -> bytes:
-    """Return the bytes of a document, at most one more than are read as YAML.
+    """Return the bytes of a document.
 
     Raises:
-        DocumentError: the file cannot be read, or is none: a pipe may never end.
+        DocumentError: the file cannot be read, is larger than MAX_BYTES, or is none: a pipe may never end.
     """
     source = printable_path(path)
     if path == STANDARD_INPUT:
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
+        data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise too_large(source, f"more than {MAX_BYTES}")
+        return data
     try:
         # Of a pipe that nobody writes to, even opening would wait.
-        descriptor = os.open(_file(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(typed_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            mode = os.fstat(descriptor).st_mode
+            status = os.fstat(descriptor)
+            mode = status.st_mode
             for is_kind, name in _KIND_OF_FILE.items():
                 if is_kind(mode):
                     raise DocumentError(
@@ -99,6 +95,8 @@ def read_document(path: str) -> bytes:
                         f"this is {name}, not a file",
                         "Write its content into a file, or to lint -",
                     )
+            if status.st_size > MAX_BYTES:
+                raise too_large(source, str(status.st_size))
             return file.read(MAX_BYTES + 1)
     except IsADirectoryError:
         raise DocumentError(source, "", "this is a folder, not a file", "Name the files in it") from None
@@ -125,8 +123,8 @@ class LintInputs:
         self._clusters = _all_read(cluster_cards, load_cluster_card)
         self._datasets = _all_read(dataset_cards, load_dataset_card)
 
-    def choose(self, document: dict[str, Any]) -> Chosen:
-        """Return what `document` is judged by.
+    def choose(self, document: dict[str, Any], data: bytes) -> Chosen:
+        """Return what `document`, read from `data`, is judged by.
 
         A single card of a kind serves every document. Of several, the one is taken that a value of
         the document names exactly: a model or dataset card by the identity of its export, a
@@ -148,6 +146,7 @@ class LintInputs:
             cluster=cluster.item,
             train_dataset=train.item,
             validation_dataset=validation.item,
+            two_readings=two_readings(data),
         )
         cards: dict[str, Choice[Any]] = {
             "model": model,
@@ -179,10 +178,10 @@ class LintInputs:
                 manifest, given, "the last one given; none has the document's runtime.launcher_commit"
             )
         if isinstance(commit, str):
-            for file in _shipped_files():
-                if file.stem == commit[:_COMMIT_IN_NAME] and (manifest := _shipped(file)).commit == commit:
+            for file in shipped_files():
+                if file.name == file_name(commit) and (manifest := _shipped(file)).commit == commit:
                     return Choice(manifest, file.name, "it has the document's runtime.launcher_commit")
-        newest = max(((_age(_shipped(file)), file) for file in _shipped_files()), default=None)
+        newest = max(((age(_shipped(file)), file) for file in shipped_files()), default=None)
         if newest is None:
             return Choice(None, "", "there is none")
         return Choice(
@@ -223,15 +222,5 @@ def _only_or_named[Card: (ModelCard, DatasetCard, ClusterCard)](
 
 
 @cache
-def _shipped_files() -> tuple[Path, ...]:
-    return tuple(sorted(_SHIPPED.glob("*.yaml")))
-
-
-@cache
 def _shipped(file: Path) -> RuntimeManifest:
-    return load_runtime_manifest(file.read_bytes(), source=file.name)
-
-
-def _age(manifest: RuntimeManifest) -> tuple[int, ...]:
-    """Its release of marin-core as numbers: of two, the larger is the newer."""
-    return tuple(int(part) for part in manifest.marin_core.split(".") if part.isdecimal())
+    return load_shipped(file)

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from tools.launcher.cli.lint_inputs import STANDARD_INPUT, Chosen
 from tools.launcher.documents.places import Places
+from tools.launcher.documents.printable import printable
 from tools.launcher.preflight.check import Check
 from tools.launcher.preflight.findings import PreflightReport, Violation
 from tools.launcher.preflight.registry import CHECKS
@@ -115,7 +116,7 @@ REPORTS: dict[str, Callable[[Iterable[Judged]], int]] = {
 def _document_lines(judged: Judged) -> Iterator[_Line]:
     report = judged.report
     yield _Line(
-        f"{_one_line(judged.path)}: {judged.verdict}, {counted(len(report.errors), 'error')}, "
+        f"{printable(judged.path)}: {judged.verdict}, {counted(len(report.errors), 'error')}, "
         f"{counted(len(report.warnings), 'warning')}",
         _STYLES[judged.verdict],
     )
@@ -207,22 +208,17 @@ def _uri(path: str) -> str:
     return f"file://{quoted}" if path.startswith("/") else quoted.replace(":", "%3A")
 
 
-def _one_line(text: str) -> str:
-    """Keep text of a document on one line, and free of terminal codes."""
-    return "".join(character if character.isprintable() else " " for character in text)
-
-
 def _write(text: str) -> None:
     # JSON is UTF-8 whatever the user's locale; what no encoding can hold becomes "?".
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
 
 
 def _plain(line: _Line) -> None:
-    sys.stdout.write(f"{_one_line(line.text)}\n")
+    sys.stdout.write(f"{printable(line.text)}\n")
 
 
 def _coloured(line: _Line) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    Console(highlight=False).print(Text(_one_line(line.text), style=line.style), soft_wrap=True)
+    Console(highlight=False).print(Text(printable(line.text), style=line.style), soft_wrap=True)

@@ -20,6 +20,7 @@ from tools.launcher.catalog.load import (
 )
 from tools.launcher.cli.experiment_module import ExperimentError, explained, load_experiment
 from tools.launcher.cli.plan_experiment import PlannedExperiment, PreflightFailed, plan_experiment
+from tools.launcher.documents.printable import printable
 from tools.launcher.documents.strict_yaml import DocumentError
 from tools.launcher.preflight.render_text import report_json, report_text
 from tools.launcher.rl.build_options import BuildOptionError
@@ -47,17 +48,13 @@ def main(arguments: Sequence[str]) -> int:
             refusal = {"experiment": flags.label, "verdict": "reject", "violations": [], "error": str(error)}
             sys.stderr.write(json.dumps(refusal, indent=2) + "\n")
         else:
-            sys.stderr.write(_printable(f"error: {flags.label}: {error}") + "\n")
+            lines = f"error: {flags.label}: {error}".split("\n")  # line ends stay
+            sys.stderr.write("".join(f"{printable(line)}\n" for line in lines))
         return 1
     for name, place in places.items():
         place.write_bytes(getattr(planned, name))
     sys.stdout.write(planned.summary)
     return 0
-
-
-def _printable(text: str) -> str:
-    """Text of an experiment without its terminal codes; line ends stay."""
-    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
 
 
 def _plan(flags: argparse.Namespace) -> PlannedExperiment:

@@ -4,7 +4,8 @@ import re
 
 import yaml
 
-_INDEX = re.compile(r"\[(\d+)\]")
+_INDEX = re.compile(r"\[(\d{1,9})\]")
+_END_OF_KEY = re.compile(r"[.\[]")
 
 
 class Places:
@@ -13,6 +14,7 @@ class Places:
     def __init__(self, data: bytes) -> None:
         """Read the positions of `data`, which `load_yaml` accepted."""
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        self._entries: dict[int, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
         self._root = yaml.compose(data.decode("utf-8-sig"), Loader=loader)
 
     def find(self, path: str) -> tuple[int, int] | None:
@@ -23,24 +25,31 @@ class Places:
         """
         node, mark, rest = self._root, None, path
         while rest and node is not None:
-            step = _step(node, rest)
+            step = self._step(node, rest)
             if step is None:
                 break
             mark, node, rest = step
         return None if mark is None else (mark.line + 1, mark.column + 1)
 
+    def _step(self, node: yaml.Node, path: str) -> tuple[yaml.Mark, yaml.Node, str] | None:
+        """Go one key or index down: (where it stands, its value, the rest of the path)."""
+        if isinstance(node, yaml.MappingNode):
+            entries = self._entries_of(node)
+            # A key may hold dots, so the longest that fits is taken.
+            ends = [len(path), *(match.start() for match in _END_OF_KEY.finditer(path))]
+            for end in sorted(ends, reverse=True):
+                if path[:end] in entries:
+                    key, value = entries[path[:end]]
+                    return key.start_mark, value, path[end:].removeprefix(".")
+        elif isinstance(node, yaml.SequenceNode) and (index := _INDEX.match(path)):
+            number = int(index[1])
+            if number < len(node.value):
+                item = node.value[number]
+                return item.start_mark, item, path[index.end() :].removeprefix(".")
+        return None
 
-def _step(node: yaml.Node, path: str) -> tuple[yaml.Mark, yaml.Node, str] | None:
-    """Go one key or index down: (where it stands, its value, the rest of the path)."""
-    if isinstance(node, yaml.MappingNode):
-        # A key may hold dots, so the longest that fits is taken.
-        keys = sorted(node.value, key=lambda pair: -len(str(pair[0].value)))
-        for key, value in keys:
-            if path == key.value or (path.startswith(str(key.value)) and path[len(key.value)] in ".["):
-                return key.start_mark, value, path[len(key.value) :].removeprefix(".")
-    elif isinstance(node, yaml.SequenceNode) and (index := _INDEX.match(path)):
-        number = int(index[1])
-        if number < len(node.value):
-            item = node.value[number]
-            return item.start_mark, item, path[index.end() :].removeprefix(".")
-    return None
+    def _entries_of(self, node: yaml.MappingNode) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+        """Key -> (key, value), made once: a document can have thousands of findings in one mapping."""
+        if id(node) not in self._entries:
+            self._entries[id(node)] = {str(key.value): (key, value) for key, value in node.value}
+        return self._entries[id(node)]

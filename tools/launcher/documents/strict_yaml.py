@@ -15,11 +15,25 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # A float for the launcher's reader, text for YAML 1.1. The writer quotes such text.
 EXPONENT_WITHOUT_DOT = re.compile(r"^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$")
 
-MAX_BYTES = 1 << 20  # A launch document has about 4 KB; a graph of a thousand steps below 1 MB.
+# A launch document has about 4 KB, and the launcher reads any size. The worst 16 MiB, a scalar with one wide
+# character, take half a second and 150 MB.
+MAX_BYTES = 16 << 20
 MAX_DEPTH = 60
 MAX_NODES = 50_000  # Counted with every alias expanded, so that nine times nine aliases cannot hide.
 MAX_NUMBER = 400  # Characters. Reading a number takes the square of its length; 1e308 written out has 309.
+MAX_TEXT = 1 << 20  # Characters of one value: no path, name or variable has as many.
 MAX_TAG_DIRECTIVES = 20  # Reading them takes the square of their count.
+
+# The numbers of YAML 1.1 without backtracking: the resolver's own patterns take 60 bytes for each character
+# of `1:1:1…`.
+_LONG_NUMBER = re.compile(
+    r"[-+]?+(?:0b[01_]++|0x[0-9a-fA-F_]++|\.[0-9][0-9_]*+(?:[eE][-+]?[0-9]++)?+"
+    r"|[0-9][0-9_]*+(?::[0-5]?[0-9])*+(?:\.[0-9_]*+)?+(?:[eE][-+]?[0-9]++)?+)"
+)
+
+_TAG = "tag:yaml.org,2002:"
+_TEXT = _TAG + "str"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _SHOWN_CHARACTERS = 200  # Of a parser's message, which may quote the whole file.
 
@@ -40,8 +54,30 @@ class DocumentError(ValueError):
         super().__init__(f"{where}: {problem}. {fix}")
 
 
+class UnquotedKey(str):
+    """The text of a key that is written as a number or a boolean.
+
+    The launcher's reader takes such a key where any mapping may stand, and refuses it where a
+    schema has text for keys. It equals the same key in quotes, which is no second key.
+    """
+
+    __slots__ = ()
+
+
 class _StrictLoader(_Base):  # type: ignore[misc]  # which base depends on the machine
-    """PyYAML's safe loader which refuses repeated keys and merge keys."""
+    """PyYAML's safe loader which refuses repeated keys."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        """Find the tag of a node without one: PyYAML's rule for values, in bounded memory."""
+        if kind is not yaml.ScalarNode:
+            return super().resolve(kind, value, implicit)
+        if implicit[0]:
+            if len(value) > MAX_NUMBER:
+                return _TAG + ("float" if _LONG_NUMBER.fullmatch(value) else "str")
+            for tag, pattern in self.yaml_implicit_resolvers.get(value[:1], ()):
+                if pattern.match(value):
+                    return tag
+        return _TEXT
 
 
 def load_yaml(data: bytes, *, source: str) -> Any:
@@ -52,27 +88,24 @@ def load_yaml(data: bytes, *, source: str) -> Any:
         source: how messages call the document.
 
     Returns:
-        dicts, lists and scalars. Equal input gives equal output with both parsers of PyYAML.
+        dicts with text for keys (see `UnquotedKey`), lists and scalars. Merge keys (`<<`) are carried out.
+        Equal input gives equal output with both parsers of PyYAML.
 
     Raises:
         DocumentError: not UTF-8, empty, larger than MAX_BYTES, deeper than MAX_DEPTH, more than
-            MAX_NODES values, a number longer than MAX_NUMBER, repeated or non-text keys, unknown tags,
-            several documents, or bad syntax.
+            MAX_NODES values, a number longer than MAX_NUMBER, repeated keys, keys that are no scalar,
+            unknown tags, several documents, or bad syntax.
     """
     if len(data) > MAX_BYTES:
-        raise DocumentError(
-            source,
-            "",
-            f"the file has {len(data)} bytes, the limit is {MAX_BYTES}",
-            "Give one launch document",
-        )
+        raise too_large(source, str(len(data)))
     try:
-        text = data.decode("utf-8-sig")
+        data.decode()  # Only to know that it is text: the parser wants bytes.
     except UnicodeDecodeError as error:
         raise DocumentError(
             source, "", f"byte {error.start} is not UTF-8 text", "Save the file with UTF-8 encoding"
         ) from None
-    if text.count("%TAG") > MAX_TAG_DIRECTIVES:
+    text = data.removeprefix(_BYTE_ORDER_MARK)
+    if text.count(b"%TAG") > MAX_TAG_DIRECTIVES:
         raise DocumentError(
             source, "", f"more than {MAX_TAG_DIRECTIVES} %TAG directives", "Remove them: no tag is read"
         )
@@ -116,6 +149,13 @@ def load_yaml_mapping(data: bytes, *, source: str) -> dict[str, Any]:
     return value
 
 
+def too_large(source: str, size: str) -> DocumentError:
+    """Return the error for a file of `size` bytes, which is a number or words."""
+    return DocumentError(
+        source, "", f"the file has {size} bytes, the limit is {MAX_BYTES}", "Give one launch document"
+    )
+
+
 def _place_of(mark: Any) -> str:
     return f"{mark.line + 1}:{mark.column + 1}" if mark else ""
 
@@ -130,7 +170,7 @@ class _ValueProblem(Exception):
         self.place, self.problem, self.fix = place, problem, fix
 
 
-def _check_bounds(text: str, source: str) -> None:
+def _check_bounds(text: bytes, source: str) -> None:
     """Walk the parser's events before anything is built.
 
     The size of each anchored value is remembered with its aliases expanded, so the count is
@@ -140,18 +180,15 @@ def _check_bounds(text: str, source: str) -> None:
     open_nodes: list[tuple[str | None, int]] = []  # anchor, values counted when it opened
     total = 0
     for event in yaml.parse(text, Loader=_Base):
-        place = _place_of(event.start_mark)
-        if isinstance(event, yaml.AliasEvent):
-            if any(anchor == event.anchor for anchor, _ in open_nodes):
+        if isinstance(event, yaml.ScalarEvent):
+            total += 1
+            if len(event.value) > MAX_TEXT:
                 raise DocumentError(
                     source,
-                    place,
-                    f"the alias *{event.anchor} stands inside the value it names",
-                    "Write the value out",
+                    _place_of(event.start_mark),
+                    f"the value has {len(event.value)} characters, the limit is {MAX_TEXT}",
+                    "Name a file instead of holding it",
                 )
-            total += sizes.get(str(event.anchor), 1)
-        elif isinstance(event, yaml.ScalarEvent):
-            total += 1
             if event.anchor:
                 sizes[event.anchor] = 1
         elif isinstance(event, yaml.CollectionStartEvent):
@@ -160,7 +197,7 @@ def _check_bounds(text: str, source: str) -> None:
             if len(open_nodes) > MAX_DEPTH:
                 raise DocumentError(
                     source,
-                    place,
+                    _place_of(event.start_mark),
                     f"values are nested more than {MAX_DEPTH} deep",
                     "Flatten the document",
                 )
@@ -168,10 +205,19 @@ def _check_bounds(text: str, source: str) -> None:
             anchor, before = open_nodes.pop()
             if anchor:
                 sizes[anchor] = total - before
+        elif isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in open_nodes):
+                raise DocumentError(
+                    source,
+                    _place_of(event.start_mark),
+                    f"the alias *{event.anchor} stands inside the value it names",
+                    "Write the value out",
+                )
+            total += sizes.get(str(event.anchor), 1)
         if total > MAX_NODES:
             raise DocumentError(
                 source,
-                place,
+                _place_of(event.start_mark),
                 f"more than {MAX_NODES} values, aliases expanded",
                 "Remove the aliases that repeat each other",
             )
@@ -179,23 +225,48 @@ def _check_bounds(text: str, source: str) -> None:
 
 def _construct_mapping(loader: Any, node: yaml.Node, deep: bool = False) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     if not isinstance(node, yaml.MappingNode):
         raise _ValueProblem(
             _place_of(node.start_mark), "this is tagged as a mapping and is none", "Remove the tag"
         )
     for key_node, value_node in node.value:
-        place = _place_of(key_node.start_mark)
-        if key_node.tag == "tag:yaml.org,2002:merge":
-            raise _ValueProblem(place, "the merge key `<<` is not read by the launcher", "Write the keys out")
+        if key_node.tag == _TAG + "merge":
+            for part in _merge_parts(value_node):
+                merged.update(loader.construct_object(part, deep=True))
+            continue
         key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str):
-            raise _ValueProblem(place, _cut(f"the key {key!r} is not text"), "Quote the key")
+        if type(key) is not str:
+            key = _key_text(key, key_node)
         if key in mapping:
             raise _ValueProblem(
-                place, f"the key '{_cut(key)}' appears twice in one mapping", "Keep one of them"
+                _place_of(key_node.start_mark),
+                f"the key '{_cut(key)}' appears twice in one mapping",
+                "Keep one of them",
             )
         mapping[key] = loader.construct_object(value_node, deep=deep)
-    return mapping
+    return merged | mapping if merged else mapping
+
+
+def _key_text(key: Any, node: yaml.Node) -> UnquotedKey:
+    if isinstance(key, bool):
+        return UnquotedKey("true" if key else "false")
+    if isinstance(key, int | float):
+        return UnquotedKey(key)
+    raise _ValueProblem(_place_of(node.start_mark), _cut(f"the key {key!r} is not text"), "Quote the key")
+
+
+def _merge_parts(node: yaml.Node) -> list[yaml.Node]:
+    """Return the mappings that `<<` brings in, the one that wins last (YAML's type library: merge)."""
+    parts = node.value[::-1] if isinstance(node, yaml.SequenceNode) else [node]
+    for part in parts:
+        if part.tag != _TAG + "map":
+            raise _ValueProblem(
+                _place_of(part.start_mark),
+                "the merge key `<<` takes a mapping or a list of mappings",
+                "Name a mapping, as in `<<: *defaults`",
+            )
+    return parts
 
 
 def _construct_yaml_map(loader: Any, node: yaml.MappingNode) -> Any:
@@ -232,16 +303,16 @@ _StrictLoader.yaml_constructors = {
     tag: _StrictLoader.yaml_constructors[tag]
     for tag in (
         None,
-        *(f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq")),
+        *(_TAG + kind for kind in ("null", "bool", "int", "float", "str", "seq")),
     )
 }
-_StrictLoader.add_constructor("tag:yaml.org,2002:map", _construct_yaml_map)
-for _tag in ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
-    _StrictLoader.add_constructor(_tag, _plain(_StrictLoader.yaml_constructors[_tag]))
+_StrictLoader.add_constructor(_TAG + "map", _construct_yaml_map)
+for _kind in ("bool", "int", "float"):
+    _StrictLoader.add_constructor(_TAG + _kind, _plain(_StrictLoader.yaml_constructors[_TAG + _kind]))
 # Dates stay text: the launcher's schema has no date, and a version such as 2026-01-15 must be
 # reported as text with the wrong shape, not as an object.
 _StrictLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TAG + "timestamp"]
     for first, resolvers in _Base.yaml_implicit_resolvers.items()
 }
-_StrictLoader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT_WITHOUT_DOT, list("-+0123456789"))
+_StrictLoader.add_implicit_resolver(_TAG + "float", EXPONENT_WITHOUT_DOT, list("-+0123456789"))

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import tracemalloc
 
 import pytest
 import yaml
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.launcher.documents import strict_yaml
-from tools.launcher.documents.strict_yaml import DocumentError, load_yaml, load_yaml_mapping
+from tools.launcher.documents.strict_yaml import DocumentError, UnquotedKey, load_yaml, load_yaml_mapping
 from tools.launcher.documents.yaml_writer import dump_yaml
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -79,12 +80,29 @@ def test_anchors_are_read_and_never_written():
         (b"a: [1, 2", "d.yaml:2:1: while parsing a flow sequence did not find expected ',' or ']'"),
         (b"a: 1\n---\nb: 2\n", "expected a single document"),
         (b"!!python/object:os.system {}", "could not determine a constructor"),
-        (b"1: x", "d.yaml:1:1: the key 1 is not text. Quote the key"),
-        (b"<<: {a: 1}", "the merge key `<<` is not read by the launcher. Write the keys out"),
+        (b"null: x", "d.yaml:1:1: the key None is not text. Quote the key"),
+        (b"{0: a, '0': b}", "d.yaml:1:8: the key '0' appears twice in one mapping. Keep one of them"),
+        (b"{16: a, 0x10: b}", "the key '16' appears twice in one mapping"),
+        (
+            b"a: {<<: 3}",
+            "d.yaml:1:9: the merge key `<<` takes a mapping or a list of mappings. Name a mapping",
+        ),
+        (b"a: {<<: [{b: 1}, 3]}", "d.yaml:1:18: the merge key `<<` takes a mapping or a list of mappings"),
+        (b"a: {<<: !x {b: 1}}", "the merge key `<<` takes a mapping"),
+        (b"a: {<<: {b: 1}, c: 1, c: 2}", "the key 'c' appears twice in one mapping"),
+        (b"a: &x {<<: *x}", "the alias *x stands inside the value it names"),
+        (b"a: {<<: {b: 1, b: 2}}", "the key 'b' appears twice in one mapping"),
         (b"a: &x [*x]", "the alias *x stands inside the value it names. Write the value out"),
         (b"a: *nowhere", "undefined alias"),
         (b"[" * 500 + b"]" * 500, "values are nested more than 60 deep. Flatten the document"),
-        (b"x" * ((1 << 20) + 1), "the limit is 1048576. Give one launch document"),
+        (
+            b"x" * ((16 << 20) + 1),
+            "the file has 16777217 bytes, the limit is 16777216. Give one launch document",
+        ),
+        (
+            b"a: " + b"x" * 1_048_577,
+            "d.yaml:1:4: the value has 1048577 characters, the limit is 1048576. Name a file instead",
+        ),
         (b"a: \x07", "not YAML"),
         (b"a: " + b"9" * 500, "d.yaml:1:4: a number of 500 characters, the limit is 400"),
         (b"a: 1" + b":1" * 500_000, "a number of 1000001 characters, the limit is 400"),
@@ -109,6 +127,88 @@ def test_an_alias_bomb_is_refused_at_once():
     started = time.process_time()
     assert "more than 50000 values, aliases expanded" in refused(bomb)
     assert time.process_time() - started < 2
+
+
+def test_a_bomb_of_merge_keys_is_refused_at_once():
+    bomb = b"a0: &a0 {k: 1, l: 2}\n" + b"".join(
+        b"a%d: &a%d {x%d: {<<: *a%d}, y%d: {<<: [*a%d, *a%d]}}\n" % (n, n, n, n - 1, n, n - 1, n - 1)
+        for n in range(1, 40)
+    )
+    started = time.process_time()
+    assert "more than 50000 values, aliases expanded" in refused(bomb)
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b"a: &x {k: 1}\nb:\n  <<: *x\n  j: 2\n", {"a": {"k": 1}, "b": {"k": 1, "j": 2}}),
+        # The mapping's own keys win, wherever `<<` stands; of a list the earlier; of two `<<` the later.
+        (b"a: &x {k: 1}\nb: {k: 3, <<: *x}", {"a": {"k": 1}, "b": {"k": 3}}),
+        (
+            b"a: &x {k: 1}\nc: &y {k: 2, m: 1}\nb: {<<: [*x, *y]}",
+            {"a": {"k": 1}, "c": {"k": 2, "m": 1}, "b": {"k": 1, "m": 1}},
+        ),
+        (b"a: {<<: {b: 1}, <<: {b: 2}}", {"a": {"b": 2}}),
+        (b"a: &x {<<: {q: 1}, k: 1}\nb: {<<: *x, k: 2}", {"a": {"q": 1, "k": 1}, "b": {"q": 1, "k": 2}}),
+        (b"a: {<<: [], b: 1}", {"a": {"b": 1}}),
+        (b"'<<': {a: 1}", {"<<": {"a": 1}}),
+    ],
+)
+def test_merge_keys_are_carried_out_as_the_launcher_does(data, value):
+    assert load_yaml(data, source="x") == value
+
+
+def test_a_merged_value_is_not_shared_with_its_own_changes():
+    value = load_yaml(b"a: &x {k: 1}\nb: {<<: *x}", source="x")
+    value["b"]["k"] = 2
+    assert value["a"] == {"k": 1}
+
+
+def test_scalar_keys_are_text_with_a_mark():
+    value = load_yaml(b"{0: a, -1: b, 1.5: c, no: d, 0x10: e, 1e3: f, '7': g}", source="x")
+    assert value == {"0": "a", "-1": "b", "1.5": "c", "false": "d", "16": "e", "1000.0": "f", "7": "g"}
+    assert [type(key) is UnquotedKey for key in value] == [True] * 6 + [False]
+
+
+def test_a_marked_key_is_written_in_quotes():
+    assert dump_yaml(load_yaml(b"{0: a}", source="x")) == b"'0': a\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "piece", "after", "outcome"),
+    [
+        ("a: ", "x", "", "characters, the limit is 1048576"),
+        ("a: 😀", "x", "", "characters, the limit is 1048576"),
+        ('a: "', "\\U0001F600", '"', "characters, the limit is 1048576"),
+        ("a: 1\n# ", "x", "", ""),
+        ("a: 1\n", "#\n", "", ""),
+        ("a: x\n", "  x\n", "", "characters, the limit is 1048576"),
+        ('a: "x\n', "y\n", '"', "characters, the limit is 1048576"),
+        ("a: |\n", " x\n", "", "characters, the limit is 1048576"),
+        ("a: 1", ":1", "", "the value has 16777213 characters"),
+        ("a: 1", ":59", "x", "characters, the limit is 1048576"),
+        ("a: 1", "_", "x", "characters, the limit is 1048576"),
+        ("a: ", "9", "", "the value has 16777213 characters"),
+        ("", "[", "", "exceeded maximum nesting depth"),
+        ("", "- 1\n", "", "more than 50000 values"),
+        ("", "---\n", "", "more than 50000 values"),
+    ],
+)
+def test_sixteen_megabytes_of_anything_are_read_in_bounds(before, piece, after, outcome):
+    around = len(before.encode()) + len(after)
+    data = (before + piece * ((strict_yaml.MAX_BYTES - around) // len(piece)) + after).encode()
+    tracemalloc.start()
+    started = time.process_time()
+    try:
+        if outcome:
+            assert outcome in refused(data)
+        else:
+            load_yaml(data, source="d.yaml")
+        assert time.process_time() - started < 4  # Usually a quarter of that.
+        assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_document_that_is_no_mapping_is_refused():

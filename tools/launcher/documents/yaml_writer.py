@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from tools.launcher.documents.strict_yaml import EXPONENT_WITHOUT_DOT
+from tools.launcher.documents.strict_yaml import EXPONENT_WITHOUT_DOT, UnquotedKey
 
 
 class _StableDumper(yaml.SafeDumper):
@@ -29,6 +29,7 @@ def _represent_str(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _StableDumper.add_representer(str, _represent_str)
+_StableDumper.add_representer(UnquotedKey, _represent_str)
 _StableDumper.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT_WITHOUT_DOT, list("-+0123456789"))
 
 

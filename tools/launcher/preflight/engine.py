@@ -14,13 +14,18 @@ from tools.launcher.preflight.findings import (
     Violation,
 )
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
+from tools.launcher.preflight.wording import counted
+
+MOST_OF_ONE_CHECK = 100
+"""Findings of one check and severity that a report lists."""
 
 
 def run_preflight(subject: PreflightSubject, checks: Sequence[Check]) -> PreflightReport:
     """Run all checks that can run and return everything they found.
 
     No finding stops another check. Findings of a check whose cause another one names
-    (`Check.implied_by`) are left out. The order is by id, then path, whatever the order of
+    (`Check.implied_by`) are left out, and so is what is found in a section that an error reports as a
+    whole (`Finding.section`). The order is by id, then path, whatever the order of
     `checks`.
     """
     found: dict[str, list[Finding]] = {}
@@ -38,7 +43,7 @@ def run_preflight(subject: PreflightSubject, checks: Sequence[Check]) -> Preflig
             not_checked.append(NotChecked(id=check.id, title=check.title, needs=str(missing)))
         except UnreadableValue as unreadable:
             not_checked.append(NotChecked(id=check.id, title=check.title, needs=f"{UNUSABLE}{unreadable}"))
-        found[check.id] = findings
+        found[check.id] = _bounded(findings)
 
     failed = {
         check_id
@@ -47,11 +52,18 @@ def run_preflight(subject: PreflightSubject, checks: Sequence[Check]) -> Preflig
     }
     implied = {check.id for check in checks if failed.intersection(check.implied_by)}
     unknown = {missing.id for missing in not_checked}
+    sections = {
+        finding.section
+        for findings in found.values()
+        for finding in findings
+        if finding.section is not None and finding.severity == "error"
+    }
     violations = [
         Violation(id=check_id, **finding.model_dump())
         for check_id, findings in found.items()
         if check_id not in implied
         for finding in findings
+        if finding.section is not None or not _is_inside(finding.path, sections)
     ]
     passed = (check_id for check_id, findings in found.items() if not findings and check_id not in unknown)
     return PreflightReport(
@@ -60,3 +72,25 @@ def run_preflight(subject: PreflightSubject, checks: Sequence[Check]) -> Preflig
         passed=tuple(sorted(passed)),
         checklist=tuple(sorted(checklist, key=lambda line: (line.id, line.message))),
     )
+
+
+def _bounded(findings: list[Finding]) -> list[Finding]:
+    """Keep the first findings of each severity; of thousands nobody reads more, and reports stay small."""
+    if len(findings) <= MOST_OF_ONE_CHECK:
+        return findings
+    kept: list[Finding] = []
+    for severity in ("error", "warning"):
+        alike = [finding for finding in findings if finding.severity == severity]
+        kept += alike[:MOST_OF_ONE_CHECK]
+        more = len(alike) - MOST_OF_ONE_CHECK
+        if more > 0:
+            first = alike[MOST_OF_ONE_CHECK]
+            message = f"{counted(more, 'more finding')} of this check, the first of them here"
+            kept.append(
+                first.model_copy(update={"message": message, "repair": "repair the listed ones first"})
+            )
+    return kept
+
+
+def _is_inside(path: str, sections: set[str]) -> bool:
+    return path in sections or any(path.startswith(f"{section}.") for section in sections)

@@ -16,6 +16,7 @@ from tools.launcher.preflight.registry import CHECKS
 from tools.launcher.preflight.render_text import report_json, report_text
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 from tools.launcher.preflight.testing.subjects import (
+    DELETED,
     changed,
     cluster_card,
     dataset_card,
@@ -104,6 +105,15 @@ def test_a_consequence_of_an_error_is_left_out():
     ]
 
 
+def test_what_is_found_in_a_section_that_is_not_there_is_left_out():
+    missing = _finding("a").model_copy(update={"section": "a"})
+    effects = [_finding("a"), _finding("a.b"), _finding("ab", "warning")]
+    report = _run(_toy("GEO-01", missing), _toy("GEO-02", *effects))
+    assert [(v.id, v.path) for v in report.violations] == [("GEO-01", "a"), ("GEO-02", "ab")]
+    doubtful = missing.model_copy(update={"severity": "warning"})
+    assert len(_run(_toy("GEO-01", doubtful), _toy("GEO-02", *effects)).violations) == 4
+
+
 # --- all checks together ------------------------------------------------------------------------
 
 
@@ -163,8 +173,20 @@ _PLACEMENT = "skyrl.trainer.placement."
         ),
         ("smoke", {"skyrl.trainer.train_batch_size": "16"}, ["GEO-01"]),
         ("smoke", {"skyrl.trainer.placement": 3}, ["GEO-19"]),
-        # A missing section breaks every rule that asks it for something.
-        ("smoke", {"skyrl": None}, ["ART-16", "DOC-03", "EXE-34", "OBJ-01"]),
+        # A missing section is one finding, whatever every rule asks it for.
+        ("smoke", {"skyrl": None}, ["DOC-03"]),
+        ("smoke", {"skyrl": DELETED}, ["DOC-03"]),
+        ("smoke", {"skyrl": []}, ["DOC-04"]),
+        ("smoke", {"skyrl": DELETED, "Skyrl": {"trainer": {}}}, ["DOC-02"]),
+        ("smoke", {"inputs": DELETED}, ["DOC-03"]),
+        ("smoke", {"inputs": DELETED, "Inputs": {}}, ["DOC-02"]),
+        ("smoke", {"inputs": "x"}, ["DOC-04"]),
+        ("smoke", {"inputs.model": DELETED}, ["DOC-03"]),
+        ("smoke", {"runtime": DELETED}, ["DOC-03"]),
+        ("smoke", {"iris": DELETED}, ["DOC-03"]),
+        ("smoke", {"artifacts": DELETED}, ["DOC-03"]),
+        ("smoke", {"skyrl.generator": []}, ["GEO-19"]),
+        ("smoke", {"skyrl.trainer": []}, ["GEO-19"]),
     ],
 )
 def test_findings_name_the_cause(base, changes, expected):
@@ -173,10 +195,6 @@ def test_findings_name_the_cause(base, changes, expected):
 
 _NODES, _WIDTH = "iris.allocation.num_nodes", "iris.allocation.gpus_per_node"
 _ENGINES = "skyrl.generator.num_inference_engines"
-_TP = "skyrl.generator.inference_engine_tensor_parallel_size"
-_T, _M = "skyrl.trainer.train_batch_size", "skyrl.trainer.policy_mini_batch_size"
-_FORWARD = "skyrl.trainer.micro_forward_batch_size_per_gpu"
-_MICRO = "skyrl.trainer.micro_train_batch_size_per_gpu"
 
 
 def _nodes(count: int, width: int = 8) -> dict[str, int]:
@@ -188,28 +206,6 @@ def _nodes(count: int, width: int = 8) -> dict[str, int]:
         _PLACEMENT + "policy_num_gpus_per_node": width,
         _PLACEMENT + "ref_num_gpus_per_node": width,
     }
-
-
-@pytest.mark.parametrize(
-    ("row", "changes", "named"),
-    [
-        (7, {"inputs.model.tokenizer_revision": "main"}, "ART-08"),
-        (11, _nodes(3) | {_ENGINES: 4, _TP: 6}, "GEO-03"),
-        (17, {"skyrl.trainer.strategy": "megatron", _FORWARD: 4, _MICRO: 2}, "BAT-08"),
-        (28, {"skyrl.generator.sampling_params.max_generate_length": 3072}, "CTX-03"),
-        (29, _nodes(4) | {_T: 32, _M: 4, _ENGINES: 32}, "BAT-03"),
-        (32, _nodes(1, 4) | {_T: 2, _M: 2, "skyrl.generator.n_samples_per_prompt": 2, _ENGINES: 4}, "BAT-06"),
-        (37, _nodes(1, 4) | {_ENGINES: 3, _TP: 2}, "GEO-08"),
-        (38, _nodes(2, 9) | {_ENGINES: 9, _TP: 2}, "GEO-03"),
-        (40, {_PLACEMENT + "colocate_all": False, _NODES: 3, _ENGINES: 1, _TP: 16}, "GEO-05"),
-        (43, {_WIDTH: 4}, "GEO-11"),
-        (44, {"skyrl.trainer.critic.model.path": "team/value-model"}, "GEO-15"),
-        (49, _nodes(4) | {_T: 32, _M: 32, _MICRO: 4, "skyrl.generator.n_samples_per_prompt": 2}, "BAT-04"),
-    ],
-)
-def test_a_reported_failure_is_named(row, changes, named):
-    """Rows of the contract's failures.md; other findings may stand beside the named one."""
-    assert named in ids(changed(EXAMPLES["smoke"], changes)), row
 
 
 _COUNTS = [f"skyrl.{path}" for _, path in ROLE_PLAN_PATHS if "colocate" not in path]
@@ -245,7 +241,8 @@ def test_the_gpu_variant_and_the_cluster_card_do_not_undo_each_others_repairs():
 
 
 def test_a_colocated_plan_shrinks_to_its_cluster_in_one_round():
-    content = changed(EXAMPLES["smoke"], _nodes(4) | {_ENGINES: 32, _T: 32, _M: 32})
+    batch = {"skyrl.trainer.train_batch_size": 32, "skyrl.trainer.policy_mini_batch_size": 32}
+    content = changed(EXAMPLES["smoke"], _nodes(4) | {_ENGINES: 32} | batch)
     facts = {"cluster": cluster_card(max_nodes=2, gpus_per_node=8)}
     (violation,) = preflight(content, **facts).errors
     assert violation.id == "GEO-25"
@@ -260,8 +257,8 @@ def test_a_value_of_a_wrong_type_is_told_apart_from_a_missing_fact():
     assert preflight(EXAMPLES["smoke"]).unusable == {}
 
 
-def test_an_empty_document_is_judged():
-    assert {"ART-08", "ART-12", "ART-15", "ART-16", "BAT-19", "DOC-01"} <= set(ids({}))
+def test_an_empty_document_is_one_finding():
+    assert ids({}) == ["DOC-01"]
 
 
 # --- any document -------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 Severity = Literal["error", "warning"]
 
@@ -24,6 +24,9 @@ class Finding(BaseModel):
     repair: str
     """The smallest change which satisfies the rule, ready to type."""
     severity: Severity = "error"
+    section: str | None = Field(default=None, exclude=True)
+    """Path of a section that is not there as a whole, if an error says so: what other checks find in it is a mere
+    consequence, and the engine leaves it out."""
 
 
 class Violation(Finding):

@@ -97,9 +97,16 @@ class Geometry:
 
     @cached_property
     def engines(self) -> int:
-        """E: replicas of the rollout engine; the launcher takes all GPUs // TP where it is left out."""
+        """E: replicas of the rollout engine.
+
+        Where it is left out, the launcher takes all GPUs // the recipe's TP. For that quotient a TP that
+        is left out too counts as 1, although engines then have the base configuration's.
+
+        Source: MarinSkyRL cloud/iris/rl_config_translation.py@00ee4e42.
+        """
         if self._subject.source_form and not self._subject.has("skyrl.generator.num_inference_engines"):
-            return max(1, self.num_nodes * self.gpus_per_node // self.engine_tp)
+            size = self.engine_tp if self._subject.has(_ENGINE + "tensor_parallel_size") else 1
+            return max(1, self.num_nodes * self.gpus_per_node // size)
         return self._subject.positive("skyrl.generator.num_inference_engines")
 
     @cached_property

@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.geometry import Geometry
+from tools.launcher.preflight.lengths import window
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
-from tools.launcher.preflight.window import window
 from tools.launcher.preflight.wording import shown
 
 UNCERTAINTY = "an estimate from below: buffers and fragmentation add 10 to 30 %"

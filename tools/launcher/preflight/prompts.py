@@ -7,9 +7,8 @@ The trainer drops every row whose templated prompt is longer than W-N tokens, wi
 from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.catalog.cards import MissingFact
+from tools.launcher.preflight.lengths import prompt_limit
 from tools.launcher.preflight.subject import PreflightSubject
-
-_BUDGET = "skyrl.context_budget."
 
 
 class KeptRows(BaseModel):
@@ -21,14 +20,7 @@ class KeptRows(BaseModel):
     at_least: int
     at_most: int
     limit: int
-    """Tokens that a prompt may have; 0 where no budget is known."""
-
-
-def prompt_limit(subject: PreflightSubject) -> int:
-    """Return W-N, the tokens of the longest prompt. Raises like `PreflightSubject.value`."""
-    return subject.positive(_BUDGET + "request_window_tokens") - subject.positive(
-        _BUDGET + "max_new_tokens_per_turn"
-    )
+    """Tokens that a prompt may have."""
 
 
 def kept_rows(subject: PreflightSubject) -> KeptRows:
@@ -36,7 +28,7 @@ def kept_rows(subject: PreflightSubject) -> KeptRows:
 
     Raises:
         MissingFact: no card, or a card without rows.
-        UnreadableValue: no usable context budget.
+        UnreadableValue: no usable lengths.
     """
     total: int = subject.train_fact("rows") or 0
     limit = prompt_limit(subject)

@@ -29,7 +29,7 @@ from tools.launcher.preflight.checks.context import (
     templates,
     window,
 )
-from tools.launcher.preflight.checks.document import reading, resolved, schema
+from tools.launcher.preflight.checks.document import interpolation, reading, resolved, schema
 from tools.launcher.preflight.checks.execution import (
     credentials,
     enums,
@@ -60,6 +60,7 @@ CHECKS: tuple[Check, ...] = (
     *reading.CHECKS,
     *resolved.CHECKS,
     *schema.CHECKS,
+    *interpolation.CHECKS,
     *addresses.CHECKS,
     *form.CHECKS,
     *graph.CHECKS,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tools.launcher.documents.printable import printable
 from tools.launcher.preflight.findings import PreflightReport, Proposal, Violation
 from tools.launcher.preflight.wording import counted, shown
 
@@ -16,9 +17,9 @@ def report_text(report: PreflightReport, *, subject: str) -> str:
     lines = [line for violation in (*report.errors, *report.warnings) for line in _violation_lines(violation)]
     lines += proposal_lines(report)
     lines += [
-        _line(f"not checked: {item.id} ({item.title}): needs {item.needs}") for item in report.not_checked
+        printable(f"not checked: {item.id} ({item.title}): needs {item.needs}") for item in report.not_checked
     ]
-    lines += [_line(f"checklist: {item.id}: {item.message}") for item in report.checklist]
+    lines += [printable(f"checklist: {item.id}: {item.message}") for item in report.checklist]
     lines.append(
         f"preflight of {subject}: {counted(len(report.errors), 'error')}, {counted(len(report.warnings), 'warning')}, "
         f"{counted(len(report.passed), 'check')} passed, {len(report.not_checked)} not checked"
@@ -37,7 +38,7 @@ def proposal_lines(report: PreflightReport) -> list[str]:
     for number, proposal in enumerate(report.proposals, 1):
         lines += _proposal_lines(f"proposal {number} of {len(report.proposals)}", proposal)
     if report.no_proposal is not None:
-        lines.append(_line(f"no proposal: {report.no_proposal}"))
+        lines.append(printable(f"no proposal: {report.no_proposal}"))
     return lines
 
 
@@ -65,20 +66,18 @@ def report_json(report: PreflightReport) -> dict[str, Any]:
 
 def _violation_lines(violation: Violation) -> list[str]:
     return [
-        _line(f"{violation.severity}: {violation.id} at {violation.path}"),
-        f"    {_line(violation.message)}",
-        f"    repair: {_line(violation.repair)}",
+        printable(f"{violation.severity}: {violation.id} at {violation.path}"),
+        f"    {printable(violation.message)}",
+        f"    repair: {printable(violation.repair)}",
     ]
 
 
 def _proposal_lines(title: str, proposal: Proposal) -> list[str]:
     return [
-        _line(f"{title}: {proposal.reason}"),
-        *(_line(f"    {change.path}: {change.old} -> {shown(change.new)}") for change in proposal.changes),
-        *(f"        {_line(line)}" for line in proposal.role_plan.splitlines()),
+        printable(f"{title}: {proposal.reason}"),
+        *(
+            printable(f"    {change.path}: {change.old} -> {shown(change.new)}")
+            for change in proposal.changes
+        ),
+        *(f"        {printable(line)}" for line in proposal.role_plan.splitlines()),
     ]
-
-
-def _line(text: str) -> str:
-    """Keep text of a document on one line, and free of terminal codes."""
-    return "".join(character if character.isprintable() else " " for character in text)

@@ -2,6 +2,7 @@
 
 from tools.launcher.catalog.runtime_manifest import Entrypoint
 from tools.launcher.preflight.geometry import Geometry
+from tools.launcher.preflight.lengths import stated
 from tools.launcher.preflight.prompts import kept_rows
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 from tools.launcher.preflight.wording import shown
@@ -40,7 +41,7 @@ def most_steps(subject: PreflightSubject) -> int:
     if rows is not None:
         geometry = Geometry.of(subject)
         batch = geometry.mini_batch if subject.entrypoint == "fully_async" else geometry.train_batch
-        kept = kept_rows(subject).at_most if subject.has("skyrl.context_budget") else rows
+        kept = kept_rows(subject).at_most if stated(subject) else rows
         bounds.append(kept // batch * subject.positive("skyrl.trainer.epochs"))
     return min(bounds)
 

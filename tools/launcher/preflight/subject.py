@@ -1,7 +1,7 @@
 """What is judged: a launch document, the cards beside it, and what is known of its origin."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.catalog.cards import ClusterCard, DatasetCard, MissingFact, ModelCard, fact
 from tools.launcher.catalog.runtime_manifest import RuntimeManifest
+from tools.launcher.documents.two_readings import Reading
 from tools.launcher.graph.artifact_graph import ArtifactGraph
 from tools.launcher.preflight.wording import shown
 from tools.launcher.rl.recipe import SkyRLRecipe
@@ -18,6 +19,8 @@ MAX_COUNT = 10**9
 
 _MAX_DIGITS = len(str(MAX_COUNT))
 _ABSENT: Any = object()
+_COMPOSED = ("skyrl.trainer.ckpt_path", "skyrl.trainer.export_path", "skyrl.trainer.policy.model.path")
+"""Paths that composition writes; a recipe has no reason for one of them, and no author writes all."""
 _INTERPOLATION = re.compile(r"\$\{([a-z][a-z0-9_.]*)\}")
 """A default which is the value of another path below `skyrl` (OmegaConf)."""
 
@@ -68,6 +71,8 @@ class PreflightSubject(BaseModel):
     cluster: ClusterCard | None = None
     runtime: RuntimeManifest | None = None
     planned: PlannedFrom | None = None
+    two_readings: tuple[Reading, ...] = ()
+    """Values of the document's text that YAML 1.2 reads otherwise; a document without text has none."""
 
     def has(self, path: str) -> bool:
         """Whether the document holds a value other than null at `path`."""
@@ -138,11 +143,13 @@ class PreflightSubject(BaseModel):
         """Whether this is what Marin hands to the launcher, not what the launcher makes of it.
 
         A resolved document rightly holds every derived and launcher-owned value
-        (contract, launch-document.md §2).
+        (contract, launch-document.md §2). One without its entry point is known by those values.
         """
         skyrl = self.get("skyrl")
         marked = isinstance(skyrl, dict) and ("context_budget" in skyrl or "config_groups" in skyrl)
-        return marked or self.get("runtime.entrypoint") in (None, "")
+        if marked or self.get("runtime.entrypoint") not in (None, ""):
+            return marked
+        return not all(self.has(path) for path in _COMPOSED)
 
     @cached_property
     def entrypoint(self) -> str:
@@ -156,6 +163,17 @@ class PreflightSubject(BaseModel):
         if not self.has("skyrl.entrypoint"):
             return self.manifest().default_entrypoint
         return self.text("skyrl.entrypoint")
+
+    @cached_property
+    def agentic_section(self) -> str:
+        """Where the settings of sandboxed agents are: composition renames the section of the recipe."""
+        return "skyrl.terminal_bench" if self.source_form else "skyrl.terminal_bench_config"
+
+    @cached_property
+    def has_agentic_section(self) -> bool:
+        """Whether the document has those settings; an empty section counts only where an author wrote it."""
+        section = self.get(self.agentic_section)
+        return bool(section) or (self.source_form and section is not None)
 
     def data_sources(self, *lists: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield (path, record) of the data sources; ART-14 reports what is no record.
@@ -200,10 +218,24 @@ class PreflightSubject(BaseModel):
     def with_document(self, document: dict[str, Any]) -> "PreflightSubject":
         """Return a subject with the same facts and another document.
 
-        Not `model_copy`, which would carry over what was computed from the old document.
+        Not `model_copy`, which would carry over what was computed from the old document. Its text is gone.
         """
-        facts = {name: getattr(self, name) for name in type(self).model_fields if name != "document"}
+        of_the_old = ("document", "two_readings")
+        facts = {name: getattr(self, name) for name in type(self).model_fields if name not in of_the_old}
         return PreflightSubject(document=document, **facts)
+
+    def with_values(self, values: Mapping[str, Any]) -> "PreflightSubject":
+        """Return a subject whose document has `values`, by path without list indices; what stays is shared."""
+        result = dict(self.document)
+        for path, value in values.items():
+            *sections, leaf = path.split(".")
+            node = result
+            for section in sections:
+                inner = node.get(section)
+                node[section] = dict(inner) if isinstance(inner, dict) else {}
+                node = node[section]
+            node[leaf] = value
+        return self.with_document(result)
 
     @cached_property
     def _values(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from tools.launcher.documents.printable import printable
 from tools.launcher.render.digests import LaunchDigests
 
 _FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -87,17 +88,12 @@ class LaunchPlan(BaseModel):
 def plan_summary(plan: LaunchPlan) -> str:
     """Return the two lines that a successful build prints."""
     nodes, gpus = plan.allocation["num_nodes"], plan.allocation["gpus_per_node"]
-    where = _one_line(f"{plan.allocation['gpu_variant']} on {plan.allocation['cluster']}")
+    where = printable(f"{plan.allocation['gpu_variant']} on {plan.allocation['cluster']}")
     return (
         f"{plan.experiment} {plan.version}: {_counted(nodes, 'node')} x {gpus} {where}, "
         f"stage {plan.terminal_stage}\n"
         f"recipe sha256:{plan.digests.recipe} launch sha256:{plan.digests.launch}\n"
     )
-
-
-def _one_line(text: str) -> str:
-    """Keep an author's text on its line, and free of terminal codes."""
-    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _counted(number: int | float | str, word: str) -> str:
@@ -197,5 +193,5 @@ def plan_text(plan: LaunchPlan) -> str:
     for title, rows in plan_sections(plan):
         width = max(len(name) for name, _ in rows)
         lines.append(title)
-        lines += [f"  {name:<{width}}  {_one_line(value)}" for name, value in rows]
+        lines += [f"  {name:<{width}}  {printable(value)}" for name, value in rows]
     return "\n".join(lines) + "\n"

@@ -11,6 +11,7 @@ from tools.launcher.preflight.teachers import placement, teacher_nodes, teachers
 
 _TRAINER = "skyrl.trainer."
 _GENERATOR = "skyrl.generator."
+_OFFLOADED = _TRAINER + "offload_optimizer_during_rollouts"
 
 
 class RoleFacts(NamedTuple):
@@ -69,6 +70,8 @@ class Facts(NamedTuple):
     """fully_async: T == M (BAT-07)."""
     apart: bool
     """fully_async: the engines have GPUs of their own (OBJ-14)."""
+    stays_apart: bool
+    """Roles that are not colocated must stay so: `apart`, or the optimizer is offloaded in rollouts (BKD-16)."""
     megatron: bool
     best_of_n: bool
     least_samples: int
@@ -113,6 +116,7 @@ class Facts(NamedTuple):
             context_shards=shards if is_count(shards) else 1,
             one_mini_batch=subject.entrypoint == "fully_async",
             apart=subject.entrypoint == "fully_async",
+            stays_apart=subject.entrypoint == "fully_async" or subject.get(_OFFLOADED) is True,
             megatron=megatron,
             best_of_n=geometry.best_of_n,
             least_samples=_least_samples(subject),

@@ -126,6 +126,9 @@ def _node_counts(facts: Facts, now: Plan) -> list[int]:
     else:
         others = facts.extra_nodes + _rollout_nodes(facts, now)
         anchors.update((now.num_nodes - others, now.num_nodes - others - now.reference_nodes))
+        if facts.most_nodes is not None:  # what is left of the cluster, for the policy alone or for both
+            free = facts.most_nodes - others
+            anchors.update((free, free // 2))
     if facts.most_nodes is not None:
         anchors.add(facts.most_nodes - facts.extra_nodes)
     reach = _NODES_AROUND if facts.rack is None else _RACK_NODES_AROUND
@@ -151,7 +154,8 @@ def _reference_nodes(
     """Nodes of the reference; None where the launcher fills them and nobody asks."""
     if now.colocate_all or shared:
         return (None,) if "reference_nodes" in current.absent and not facts.reference_active else (policy,)
-    left = now.num_nodes - facts.extra_nodes - policy - _rollout_nodes(facts, now)
+    total = min(now.num_nodes, facts.most_nodes or now.num_nodes)
+    left = total - facts.extra_nodes - policy - _rollout_nodes(facts, now)
     return sorted({policy, *_around(facts, {now.reference_nodes, left}, _REFERENCE_NODES_AROUND)})
 
 

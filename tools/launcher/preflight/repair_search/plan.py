@@ -119,7 +119,9 @@ class Current(NamedTuple):
         if self.filled and name in ("policy_width", "reference_width"):
             return plan.gpus_per_node
         if self.filled and name == "engines":
-            return max(1, plan.num_nodes * plan.gpus_per_node // plan.tp)
+            # A TP that is left out too counts as 1 here.
+            divisor = plan.tp if "tp" not in self.absent or self.moved("tp", plan) else 1
+            return max(1, plan.gpus // divisor)
         value: int | bool = getattr(self.plan, name)
         return value
 
@@ -197,17 +199,3 @@ def changes_to(
         for name, path in PATHS.items()
         if name in names and current.moved(name, plan)
     )
-
-
-def with_changes(document: dict[str, Any], changes: tuple[Change, ...]) -> dict[str, Any]:
-    """Return `document` with `changes`, sharing every part that stays as it is."""
-    result = dict(document)
-    for change in changes:
-        *sections, leaf = change.path.split(".")
-        node = result
-        for section in sections:
-            inner = node.get(section)
-            node[section] = dict(inner) if isinstance(inner, dict) else {}
-            node = node[section]
-        node[leaf] = change.new
-    return result

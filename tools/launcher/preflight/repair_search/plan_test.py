@@ -15,7 +15,6 @@ from tools.launcher.preflight.repair_search.plan import (
     Plan,
     changes_to,
     read_current,
-    with_changes,
 )
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 from tools.launcher.preflight.testing.subjects import DELETED, changed, document, pinned_runtime
@@ -69,6 +68,8 @@ def test_what_is_left_out_follows_the_allocation():
     assert [getattr(current.plan, name) for name in absent] == [8, 8, 8, 8, 64]
     smaller = current.plan._replace(num_nodes=4, policy_nodes=4)
     assert not current.moved("policy_nodes", smaller) and current.moved("reference_nodes", smaller)
+    narrow = current.plan._replace(gpus_per_node=4, policy_width=4)
+    assert not current.moved("policy_width", narrow) and current.moved("reference_width", narrow)
 
 
 def test_what_is_left_out_elsewhere_has_the_runtimes_default():
@@ -99,21 +100,21 @@ def test_changes_are_written_without_touching_the_document():
         (PATHS["num_nodes"], "8", 9),
         (PATHS["engines"], "a list", 5),
     ]
-    after = with_changes(subject.document, changes)
+    after = subject.with_values({change.path: change.new for change in changes}).document
     assert subject.document == before
     assert after == changed(before, {PATHS["num_nodes"]: 9, PATHS["engines"]: 5})
     assert after["inputs"] is subject.document["inputs"]
 
 
 def test_sections_that_are_missing_are_made():
-    content = {"skyrl": {"trainer": None}}
+    subject = PreflightSubject(document={"skyrl": {"trainer": None}})
     (change,) = changes_to(
-        PreflightSubject(document=content),
+        subject,
         Current(Plan(*[1] * 19), frozenset({"workers"}), frozenset(), filled=False),
         Plan(*[1] * 19),
         ("workers",),
     )
-    assert with_changes(content, (change,)) == {
+    assert subject.with_values({change.path: change.new}).document == {
         "skyrl": {"trainer": {"fully_async": {"num_parallel_generation_workers": 1}}}
     }
 

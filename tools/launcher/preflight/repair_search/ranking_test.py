@@ -20,7 +20,7 @@ _NUMBERS = [name for name in Plan._fields if name not in SWITCHES]
 _SAME_ALLOCATION = [name for name in _NUMBERS if name not in ("num_nodes", "gpus_per_node")]
 _FEW = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 _PLANS = st.dictionaries(st.sampled_from(_NUMBERS), st.integers(1, 100), max_size=5).map(
-    lambda changes: _NOW._replace(**changes)
+    lambda changes: _NOW.having(changes)
 )
 
 

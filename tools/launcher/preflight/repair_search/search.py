@@ -27,7 +27,6 @@ from tools.launcher.preflight.repair_search.plan import (
     Plan,
     changes_to,
     read_current,
-    with_changes,
 )
 from tools.launcher.preflight.repair_search.ranking import WARNING_DISTANCE, Cost, reshaped
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
@@ -146,7 +145,11 @@ class _Search:
         kept = [now.samples] if self._samples_kept() else self._other_samples()
         flipped = now._replace(colocate_all=not now.colocate_all)
         stages = [(now, kept), (now, self._other_samples()), (flipped, kept)]
-        for start, samples in stages[2:] if self._facts.apart and now.colocate_all else stages:
+        if now.colocate_all and self._facts.apart:
+            stages = stages[2:]
+        elif not now.colocate_all and self._facts.stays_apart:
+            stages = stages[:2]
+        for start, samples in stages:
             passed = self._stage(start, samples)
             if passed:
                 best = tuple(
@@ -245,7 +248,7 @@ class _Search:
     def _judge(self, plan: Plan) -> _Passed | None:
         self._judged += 1
         changes = changes_to(self._subject, self._current, plan, self._names)
-        subject = self._subject.with_document(with_changes(self._subject.document, changes))
+        subject = self._subject.with_values({change.path: change.new for change in changes})
         if not self._acceptable(run_preflight(subject, self._core)):
             return None
         report = run_preflight(subject, self._checks)

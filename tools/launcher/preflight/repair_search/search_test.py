@@ -327,6 +327,18 @@ def test_what_the_document_leaves_to_the_launcher_stays_left():
     assert _moves(judge(engines, CHECKS).proposals[0])["engines"] == 4
 
 
+def test_roles_larger_than_the_cluster_shrink_with_a_reference_of_their_own():
+    apart = {PATHS["colocate_policy_ref"]: False, _KL: True}
+    sizes = _set(policy_nodes=64, reference_nodes=64, num_nodes=100)
+    for offloaded in (True, False):
+        content = apart | sizes | {"skyrl.trainer.offload_optimizer_during_rollouts": offloaded}
+        subject = _subject("moe", content, cluster=_H100)
+        report = judge(subject, CHECKS)
+        _assert_sound(subject, report)
+        # An optimizer that is offloaded in rollouts keeps the engines apart (BKD-16).
+        assert report.proposals and not any("colocate_all" in _moves(item) for item in report.proposals)
+
+
 # --- properties ---------------------------------------------------------------------------------
 
 _MANY = settings(
@@ -385,7 +397,7 @@ def _legal(draw: st.DrawFn) -> tuple[str, dict[str, Any], dict[str, Any]]:
 _COUNTS = [
     name for name in PATHS if name not in ("colocate_all", "colocate_policy_ref", "forward", "workers")
 ]
-_WRONG = st.one_of(
+_WRONG: st.SearchStrategy[Any] = st.one_of(
     st.integers(-2, 40), st.sampled_from([64, 100, 10**9, 10**20, 2.5, "8", "many", None, True, []])
 )
 _BREAKS = st.dictionaries(st.sampled_from(_COUNTS), _WRONG, min_size=1, max_size=4)
@@ -422,7 +434,7 @@ def test_one_wrong_number_is_one_change(legal, name, value):
         assert len(report.proposals[0].changes) == 1, report.proposals[0].repair
 
 
-_ODD = [
+_ODD: list[Any] = [
     None,
     True,
     0,

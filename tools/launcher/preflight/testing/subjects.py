@@ -56,7 +56,9 @@ def changed(content: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         *inner, leaf = _parts(path)
         node: Any = result
         for part in inner:
-            node = node.setdefault(part, {}) if isinstance(node, dict) else node[part]
+            if isinstance(node, dict) and node.get(part) is None:
+                node[part] = {}
+            node = node[part]
         if value is DELETED and isinstance(node, dict):
             node.pop(leaf, None)
         else:

@@ -1,5 +1,6 @@
 """Model, tokenizer and data inputs of a launch document."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -254,6 +255,12 @@ def art_15(subject: PreflightSubject) -> Iterator[Finding]:
         )
 
 
+def _content(record: dict[str, Any]) -> str:
+    """What a record selects, as text that can be looked up."""
+    content = [record.get("uri"), record.get("relative_path"), record.get("selection")]
+    return json.dumps(content, sort_keys=True, default=str)
+
+
 @check(
     "ART-20",
     "validation data is held out",
@@ -264,12 +271,11 @@ def art_15(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue ART-20 (new); nobody checks it",
 )
 def art_20(subject: PreflightSubject) -> Iterator[Finding]:
-    def content(record: dict[str, Any]) -> tuple[Any, ...]:
-        return record.get("uri"), record.get("relative_path"), record.get("selection")
-
-    train = list(subject.data_sources("train_data"))
+    train: dict[str, str] = {}
+    for place, record in subject.data_sources("train_data"):
+        train.setdefault(_content(record), place)
     for place, record in subject.data_sources("validation_data"):
-        twin = next((other for other, source in train if content(source) == content(record)), None)
+        twin = train.get(_content(record))
         if twin is not None:
             yield Finding(
                 path=place,
@@ -279,8 +285,32 @@ def art_20(subject: PreflightSubject) -> Iterator[Finding]:
             )
 
 
+@check(
+    "ART-22",
+    "no training source is listed twice",
+    area="artifacts",
+    rule="no two training sources have the same uri, relative_path and selection",
+    prevents="Its prompts count twice, and an epoch is longer than the data.",
+    inputs=("spec",),
+    source="derived: the trainer concatenates its files; nobody checks it",
+)
+def art_22(subject: PreflightSubject) -> Iterator[Finding]:
+    first: dict[str, str] = {}
+    for place, record in subject.data_sources("train_data"):
+        if not _is_text(record.get("uri")):
+            continue  # ART-14
+        twin = first.setdefault(_content(record), place)
+        if twin != place:
+            yield Finding(
+                path=place,
+                message=f"{place} repeats {twin} ({shown(record.get('uri'))}, {shown(record.get('relative_path'))})",
+                repair=delete(place),
+                severity="warning",
+            )
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-CHECKS = (art_07, art_08, art_12, art_14, art_15, art_20)
+CHECKS = (art_07, art_08, art_12, art_14, art_15, art_20, art_22)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.checks.backend.roles import (
     TRAINED_ROLES,
+    VALIDATED_ROLES,
     active_roles,
     fsdp_config,
     megatron_config,
@@ -41,7 +42,7 @@ _FSDP_SIZES = ("expert_model_parallel_size", "expert_tensor_parallel_size", "fsd
 )
 def bkd_13(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
-    for role in TRAINED_ROLES:
+    for role in VALIDATED_ROLES:
         path = f"{fsdp_config(role)}.context_parallel_size"
         size = subject.positive(path)
         if size > 1:
@@ -74,7 +75,7 @@ def _context_parallel_problems(
             message=f"{has} needs use_sample_packing: false; it {written}",
             repair=set_to(_PACKING, False),
         )
-    world = geometry.policy_world if role == "policy" else geometry.reference_world
+    world = _world(subject, geometry, role)
     if world % size:
         yield Finding(
             path=path,
@@ -92,6 +93,14 @@ def _context_parallel_problems(
                 message=f"{has} with {setting}={shown(chosen)}. Known: {listed(known)}",
                 repair=set_to(place, *known),
             )
+
+
+def _world(subject: PreflightSubject, geometry: Geometry, role: str) -> int:
+    """GPUs by which the trainer divides; those of a critic are its defaults, which nobody places."""
+    if role == "critic":
+        placement = "skyrl.trainer.placement.critic_num_"
+        return subject.positive(f"{placement}nodes") * subject.positive(f"{placement}gpus_per_node")
+    return geometry.policy_world if role == "policy" else geometry.reference_world
 
 
 @check(

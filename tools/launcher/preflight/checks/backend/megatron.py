@@ -12,6 +12,7 @@ from tools.launcher.preflight.checks.backend.roles import (
     megatron_config,
     megatron_roles,
 )
+from tools.launcher.preflight.checks.geometry.in_step import placement_repair
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, divisors, nearest
 from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject, is_count
@@ -108,26 +109,29 @@ def bkd_06(subject: PreflightSubject) -> Iterator[Finding]:
                 path=role.path("tp"),
                 message=f"{role.name}: world {role.world} is not divisible by tp*pp*cp={role.tp}*{role.pp}*{role.cp}="
                 f"{size} ({role.world} % {size} = {role.world % size})",
-                repair=_whole_repair(role),
+                repair=_whole_repair(subject, role),
             )
 
 
-def _whole_repair(role: MegatronRole) -> str:
-    """The smallest change of one size that makes dp whole, else of all three."""
+def _whole_repair(subject: PreflightSubject, role: MegatronRole) -> str:
+    """The smallest change of one size that makes dp whole, else of all three; experts and batch follow."""
     candidates = []
     for name in ("tp", "pp", "cp"):
         now = getattr(role, name)
         rest = role.model_parallel // now
         if role.world % rest == 0:
-            then = nearest(divisors(role.world // rest), now)
-            candidates.append((abs(then - now), name, then))
+            then = role.nearest_size(name, divisors(role.world // rest))
+            candidates.append((not role.having(name, then).legal, abs(then - now), name, then))
     if candidates:
-        _, name, then = min(candidates)
-        return set_to(role.path(name), then)
-    wanted = {"tp": nearest(divisors(role.world), role.tp), "pp": 1, "cp": 1}
-    return also(
-        *(set_to(role.path(name), then) for name, then in wanted.items() if then != getattr(role, name))
-    )
+        _, _, name, then = min(candidates)
+        repaired = role.having(name, then)
+    else:
+        repaired = role.having("tp", nearest(divisors(role.world), role.tp))._replace(pp=1, cp=1)
+    sizes = {name: getattr(repaired, name) for name in ("tp", "pp", "cp")}
+    if not repaired.legal:
+        sizes |= _expert_sizes(repaired)
+    changes = {role.path(name): size for name, size in sizes.items() if size != getattr(role, name)}
+    return placement_repair(subject, changes)
 
 
 @check(
@@ -175,15 +179,21 @@ def bkd_08(subject: PreflightSubject) -> Iterator[Finding]:
 
 
 def _expert_repair(role: MegatronRole) -> str:
+    """The repair to `_expert_sizes`."""
+    sizes = _expert_sizes(role)
+    return also(
+        *(set_to(role.path(name), size) for name, size in sizes.items() if size != getattr(role, name))
+    )
+
+
+def _expert_sizes(role: MegatronRole) -> dict[str, int]:
     """The nearest ep that fits a whole role; etp becomes tp only if no ep fits it."""
     etp = role.tp if role.world % (role.etp * role.pp) else role.etp
     groups = role.world // (etp * role.pp)
     ranks = role.world // role.model_parallel
     valid = [ep for ep in divisors(groups) if etp != role.tp or ranks % ep == 0]
-    changes = {"etp": etp, "ep": nearest(valid, role.ep)}
-    return also(
-        *(set_to(role.path(name), size) for name, size in changes.items() if size != getattr(role, name))
-    )
+    sizes = {"ep": nearest(valid, role.ep)}
+    return sizes if role.etp_is_tp else {"etp": etp} | sizes
 
 
 @check(
@@ -254,6 +264,8 @@ def bkd_33(subject: PreflightSubject) -> Iterator[Finding]:
             *(f"megatron_config.{name}" for name in _MEGATRON_SIZES),
         )
     ]
+    # The trainer divides by the first whether there is a critic or not, and asserts the second.
+    sizes += [f"skyrl.trainer.critic.{size}" for size in ("sequence_parallel_size", _FSDP_CONTEXT)]
     for path in ("skyrl.trainer.micro_forward_batch_size_per_gpu", *sizes):
         value = subject.get(path)
         unsplit = -1 if path.endswith(".fsdp_size") else 1
@@ -267,6 +279,7 @@ def bkd_33(subject: PreflightSubject) -> Iterator[Finding]:
             )
 
 
+_FSDP_CONTEXT = "fsdp_config.context_parallel_size"
 _EXPERT_SIZES = ("expert_model_parallel_size", "expert_tensor_parallel_size")
 _MEGATRON_SIZES = (
     "tensor_model_parallel_size",
@@ -362,12 +375,11 @@ def bkd_41(subject: PreflightSubject) -> Iterator[Finding]:
     for role in megatron_roles(subject):
         width = Geometry.of(subject).policy_gpus_per_node
         if role.whole and width % role.tp:
-            whole = [tp for tp in divisors(width) if role.world % (tp * role.pp * role.cp) == 0]
             yield Finding(
                 path=role.path("tp"),
                 message=f"{role.name}: groups of tp={role.tp} do not tile {counted(width, 'GPU')} per node, so their "
                 f"all-reduces cross nodes. Sizes that do: {listed(divisors(width))}",
-                repair=set_to(role.path("tp"), nearest(whole, role.tp)),
+                repair=set_to(role.path("tp"), role.nearest_size("tp", divisors(width))),
                 severity="warning",
             )
 

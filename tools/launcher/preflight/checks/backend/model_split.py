@@ -11,6 +11,8 @@ from tools.launcher.preflight.checks.backend.roles import (
     megatron_config,
     megatron_roles,
 )
+from tools.launcher.preflight.checks.geometry.in_step import placement_repair
+from tools.launcher.preflight.engine_sizes import PP, engine_changes
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, divisors, nearest
 from tools.launcher.preflight.memory import known_fact
@@ -58,7 +60,7 @@ def _stage_problem(subject: PreflightSubject, role: MegatronRole, layers: int) -
         return
     valid = [pp for pp in divisors(layers) if role.world % (role.tp * pp * role.cp) == 0] or [1]
     as_stages = [set_to(f"{kwargs}.{name}", False) for name in _COUNTED_AS_LAYERS] if extra else []
-    pp = nearest(valid, role.pp)
+    pp = role.nearest_size("pp", valid)
     if given:
         ends = " and ".join(f"{count} in the {end} stage" for end, count in given.items())
         yield Finding(
@@ -126,11 +128,10 @@ def _kv_problem(role: MegatronRole, heads: int, kv: int, replicates: bool | None
 
 def _heads_finding(role: MegatronRole, heads: int, message: str, kv: int | None = None) -> Finding:
     valid = [tp for tp in divisors(heads) if kv is None or kv % tp == 0]
-    whole = [tp for tp in valid if role.world % (tp * role.pp * role.cp) == 0] or valid
     return Finding(
         path=role.path("tp"),
         message=f"{message}. Valid tp: {listed(valid)}",
-        repair=set_to(role.path("tp"), nearest(whole, role.tp)),
+        repair=set_to(role.path("tp"), role.nearest_size("tp", valid)),
     )
 
 
@@ -213,17 +214,23 @@ def bkd_28(subject: PreflightSubject) -> Iterator[Finding]:
     engine_pp = geometry.engine_pp
     if splits:
         yield from _expert_excess(subject, splits)
-    pipelines = [(f"{role.name}: pp", role.path("pp"), role.pp) for role in roles]
-    pipelines.append(("engine PP", f"{_ENGINE}pipeline_parallel_size", engine_pp))
-    if any(size > 1 for _, _, size in pipelines):
+    if engine_pp > 1 or any(role.pp > 1 for role in roles):
         layers = known_fact(subject, "num_hidden_layers")
-        for name, path, size in pipelines:
-            if size > layers:
+        for role in roles:
+            if role.pp > layers:
                 yield Finding(
-                    path=path,
-                    message=f"{name}={size} exceeds {counted(layers, 'layer')}",
-                    repair=set_to(path, nearest(divisors(layers), size)),
+                    path=role.path("pp"),
+                    message=f"{role.name}: pp={role.pp} exceeds {counted(layers, 'layer')}",
+                    repair=set_to(role.path("pp"), role.nearest_size("pp", divisors(layers))),
                 )
+        if engine_pp > layers:
+            yield Finding(
+                path=PP,
+                message=f"engine PP={engine_pp} exceeds {counted(layers, 'layer')}",
+                repair=placement_repair(
+                    subject, engine_changes(subject, pp=nearest(divisors(layers), engine_pp))
+                ),
+            )
     if any(role.tp > 1 for role in roles):
         heads = known_fact(subject, "num_attention_heads")
         for role in roles:
@@ -231,7 +238,7 @@ def bkd_28(subject: PreflightSubject) -> Iterator[Finding]:
                 yield Finding(
                     path=role.path("tp"),
                     message=f"{role.name}: tp={role.tp} exceeds {counted(heads, 'attention head')}",
-                    repair=set_to(role.path("tp"), nearest(divisors(heads), role.tp)),
+                    repair=set_to(role.path("tp"), role.nearest_size("tp", divisors(heads))),
                 )
 
 

@@ -14,9 +14,12 @@ _PROFILE = "runtime.profile"
 _STRATEGY = "skyrl.trainer.strategy"
 _BACKEND = "skyrl.generator.backend"
 _LOCAL = "skyrl.generator.run_engines_locally"
-_CPU_OFFLOAD = "skyrl.trainer.policy.fsdp_config.cpu_offload"
+_CPU_OFFLOADS = tuple(f"skyrl.trainer.{role}.fsdp_config.cpu_offload" for role in ("policy", "critic"))
 _ZERO_STAGE = "skyrl.trainer.policy.deepspeed_config.zero_optimization.stage"
-_OFFLOAD_AFTER_STEP = "skyrl.trainer.policy.optimizer_config.offload_after_step"
+_OFFLOADS_AFTER_STEP = tuple(
+    f"skyrl.trainer.{role}.optimizer_config.offload_after_step" for role in ("policy", "critic")
+)
+"""The trainer asks both of a critic that nobody places as well."""
 _OFFLOAD_DURING_ROLLOUTS = "skyrl.trainer.offload_optimizer_during_rollouts"
 _COLOCATE_ALL = "skyrl.trainer.placement.colocate_all"
 
@@ -45,6 +48,8 @@ def _strategy_of_profile(subject: PreflightSubject) -> dict[str, str]:
     source="catalogue BKD-01 (#50); Marin and the launcher",
 )
 def bkd_01(subject: PreflightSubject) -> Iterator[Finding]:
+    if Geometry.of(subject).export_mode and subject.source_form:
+        return  # EXE-08: which profile it needs depends on the mode that the author chooses.
     provided = _strategy_of_profile(subject)
     profile, strategy = subject.text(_PROFILE), Geometry.of(subject).strategy
     fitting = [name for name, serves in provided.items() if serves == strategy]
@@ -122,25 +127,29 @@ def bkd_03(subject: PreflightSubject) -> Iterator[Finding]:
     "BKD-14",
     "FSDP1 keeps the policy on the GPU",
     area="backend",
-    rule="strategy fsdp implies trainer.policy.fsdp_config.cpu_offload: false",
+    rule="strategy fsdp implies fsdp_config.cpu_offload: false, of policy and critic",
     prevents="Gradient accumulation is wrong with it.",
     inputs=("spec", "runtime"),
     source="catalogue BKD-14 (#63); the trainer (Marin refuses FSDP1 as a whole)",
 )
 def bkd_14(subject: PreflightSubject) -> Iterator[Finding]:
-    if Geometry.of(subject).strategy == "fsdp" and subject.flag(_CPU_OFFLOAD):
-        yield Finding(
-            path=_CPU_OFFLOAD,
-            message="strategy fsdp cannot offload the policy to the CPU. cpu_offload needs fsdp2",
-            repair=set_to(_CPU_OFFLOAD, False),
-        )
+    if Geometry.of(subject).strategy != "fsdp":
+        return
+    for path in _CPU_OFFLOADS:
+        if subject.flag(path):
+            yield Finding(
+                path=path,
+                message=f"strategy fsdp cannot offload the {path.split('.')[2]} to the CPU. cpu_offload needs fsdp2",
+                repair=set_to(path, False),
+            )
 
 
 @check(
     "BKD-15",
     "DeepSpeed runs as the runtime supports it",
     area="backend",
-    rule="strategy deepspeed: the policy's ZeRO stage is the runtime's; offload_after_step: true if it asks for that",
+    rule="strategy deepspeed: the policy's ZeRO stage is the runtime's; offload_after_step: true, of policy and "
+    "critic, if it asks for that",
     prevents="The trainer refuses the run.",
     inputs=("spec", "runtime"),
     source="catalogue BKD-15 (#64); the trainer, utils.py@004e15f9 (Marin refuses DeepSpeed as a whole)",
@@ -161,12 +170,13 @@ def bkd_15(subject: PreflightSubject) -> Iterator[Finding]:
             f"{manifest.deepspeed_zero_stage}",
             repair=set_to(_ZERO_STAGE, manifest.deepspeed_zero_stage),
         )
-    if manifest.deepspeed_needs_offload_after_step and not subject.flag(_OFFLOAD_AFTER_STEP):
-        yield Finding(
-            path=_OFFLOAD_AFTER_STEP,
-            message="deepspeed needs offload_after_step: true",
-            repair=set_to(_OFFLOAD_AFTER_STEP, True),
-        )
+    for path in _OFFLOADS_AFTER_STEP if manifest.deepspeed_needs_offload_after_step else ():
+        if not subject.flag(path):
+            yield Finding(
+                path=path,
+                message=f"deepspeed needs offload_after_step: true, of policy and critic; the {path.split('.')[2]}'s is false",
+                repair=set_to(path, True),
+            )
 
 
 @check(

@@ -1,10 +1,11 @@
 """The trained roles and how Megatron splits them. Source of the formulas: contract, README.md and typed-spec.md §4."""
 
 import re
+from collections.abc import Sequence
 from types import NoneType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tools.launcher.preflight.geometry import Geometry
+from tools.launcher.preflight.geometry import Geometry, nearest
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import shown
 
@@ -22,6 +23,8 @@ class MegatronRole(NamedTuple):
     ep: int
     etp: int
     """Expert tensor parallelism; null in the recipe counts as tp."""
+    etp_is_tp: bool
+    """Whether it is null."""
 
     @property
     def model_parallel(self) -> int:
@@ -38,6 +41,26 @@ class MegatronRole(NamedTuple):
         """Whether the data-parallel size is an integer (BKD-06)."""
         return self.world % self.model_parallel == 0
 
+    @property
+    def legal(self) -> bool:
+        """Whether ranks and expert groups fill the role (BKD-06, -07 and -08)."""
+        if not self.whole or self.world % self.expert_parallel:
+            return False
+        return self.etp != self.tp or self.world // self.model_parallel % self.ep == 0
+
+    def having(self, size: str, count: int) -> "MegatronRole":
+        """Return the role with another `tp`, `pp`, `cp`, `ep` or `etp`."""
+        sizes: dict[str, Any] = {size: count}
+        other = self._replace(**sizes)
+        return other._replace(etp=count) if size == "tp" and self.etp_is_tp else other
+
+    def nearest_size(self, size: str, valid: Sequence[int]) -> int:
+        """Return the size of `valid` nearest to the present one: of those that keep the role legal, else whole."""
+        others = {count: self.having(size, count) for count in valid}
+        legal = [count for count, role in others.items() if role.legal]
+        whole = [count for count, role in others.items() if role.whole]
+        return nearest(legal or whole or valid, getattr(self, size))
+
     def path(self, size: str) -> str:
         """Return the path of the size `tp`, `pp`, `cp`, `ep` or `etp`."""
         return f"{megatron_config(self.name)}.{_NAMES[size]}"
@@ -53,6 +76,9 @@ _NAMES = {
 
 TRAINED_ROLES = ("policy", "ref")
 """The trainer's own validation reads both, whether a reference is active or not (utils.py@004e15f9)."""
+
+VALIDATED_ROLES = (*TRAINED_ROLES, "critic")
+"""Roles whose FSDP settings the trainer validates; a critic's as well, although none is placed (GEO-15)."""
 
 
 _WORD = re.compile(r"[\w.-]{1,40}")
@@ -93,4 +119,4 @@ def _megatron_role(subject: PreflightSubject, name: str, world: int) -> Megatron
     expert_tensor = f"{config}.{_NAMES['etp']}"
     declared = subject.value(expert_tensor, int, NoneType)
     etp = tp if declared is None else subject.positive(expert_tensor)
-    return MegatronRole(name, world, tp, pp, cp, ep, etp)
+    return MegatronRole(name, world, tp, pp, cp, ep, etp, declared is None)

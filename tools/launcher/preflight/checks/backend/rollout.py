@@ -14,7 +14,7 @@ from tools.launcher.preflight.checks.backend.roles import (
 )
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, nearest
-from tools.launcher.preflight.objectives import reads_rollout_logprobs
+from tools.launcher.preflight.objectives import reads_rollout_logprobs, takes_routes_with_dcp
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import delete, listed, set_to, shown
 
@@ -34,8 +34,6 @@ _ASYNC = "skyrl.generator.async_engine"
 _INVARIANT = "skyrl.trainer.algorithm.batch_invariant"
 _LORA_RANK = "skyrl.trainer.policy.model.lora.rank"
 _MEMORY_SHARE = "skyrl.generator.gpu_memory_utilization"
-_DCP_WITH_ROUTES = "VLLM_ALLOW_ROUTED_EXPERTS_DCP"
-"""Environment variable with which vLLM and the trainer take router capture together with DCP."""
 
 
 @check(
@@ -194,7 +192,7 @@ def bkd_26(subject: PreflightSubject) -> Iterator[Finding]:
             *([] if backend == "vllm" else [f"backend {word(backend)}"]),
         ]
         size = subject.positive(_DCP)
-        if size > 1 and not _takes_routes_with_dcp(subject):
+        if size > 1 and not takes_routes_with_dcp(subject):
             obstacles.append(f"decode context parallel size {size}")
         if obstacles:
             yield Finding(
@@ -202,11 +200,6 @@ def bkd_26(subject: PreflightSubject) -> Iterator[Finding]:
                 message=f"router replay is not available with {listed(obstacles)}",
                 repair=set_to(path, False),
             )
-
-
-def _takes_routes_with_dcp(subject: PreflightSubject) -> bool:
-    places = ("runtime.task_env", "skyrl.extra_env")
-    return any(subject.get(f"{place}.{_DCP_WITH_ROUTES}") in ("1", 1) for place in places)
 
 
 @check(
@@ -225,8 +218,9 @@ def bkd_27(subject: PreflightSubject) -> Iterator[Finding]:
     if rank < 0:
         yield Finding(
             path=_LORA_RANK,
-            message=f"lora.rank must be 0 (no LoRA) or more, got {rank}",
+            message=f"lora.rank={rank} trains no LoRA; write 0",
             repair=set_to(_LORA_RANK, 0),
+            severity="warning",
         )
         return
     backend = subject.text(_BACKEND)

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.checks.batches.legal import TRAIN, smaller_batch_repair
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, ceil_div
 from tools.launcher.preflight.prompts import kept_rows, missing_count
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import counted, set_to
 
-_T = "skyrl.trainer.train_batch_size"
 _EPOCHS = "skyrl.trainer.epochs"
 _MAX_STEPS = "skyrl.trainer.max_steps"
 _EVAL_BEFORE = "skyrl.trainer.eval_before_train"
@@ -31,9 +31,11 @@ def bat_09(subject: PreflightSubject) -> Iterator[Finding]:
     rows, train = subject.train_fact("rows"), Geometry.of(subject).train_batch
     if rows is not None and rows < train:
         yield Finding(
-            path=_T,
+            path=TRAIN,
             message=f"dataset has {counted(rows, 'row')}, train_batch_size is {train}",
-            repair=set_to(_T, rows) if rows else "use a dataset with rows",
+            repair=smaller_batch_repair(subject, rows, set_to(TRAIN, rows))
+            if rows
+            else "use a dataset with rows",
         )
 
 
@@ -85,10 +87,10 @@ def bat_16(subject: PreflightSubject) -> Iterator[Finding]:
     kept, train = kept_rows(subject), Geometry.of(subject).train_batch
     if kept.at_most < train:
         yield Finding(
-            path=_T,
+            path=TRAIN,
             message=f"only {kept.at_most} of {kept.total} rows have prompts of at most W-N={kept.limit} tokens; "
             f"train_batch_size is {train}",
-            repair=set_to(_T, kept.at_most)
+            repair=smaller_batch_repair(subject, kept.at_most, set_to(TRAIN, kept.at_most))
             if kept.at_most
             else "raise request_window_tokens of the context budget",
         )
@@ -119,7 +121,7 @@ def bat_17(subject: PreflightSubject) -> Iterator[Finding]:
             path=_MAX_STEPS if subject.has(_MAX_STEPS) else _EPOCHS,
             message=f"{counted(kept.at_most, 'row')} in batches of {batch} give {counted(steps, 'step')} in "
             f"{counted(epochs, 'epoch')}{asked}",
-            repair=set_to(_EPOCHS, enough) if enough is not None else set_to(_T, max(1, kept.at_most)),
+            repair=set_to(_EPOCHS, enough) if enough is not None else set_to(TRAIN, max(1, kept.at_most)),
             severity="warning",
         )
     elif kept.at_least // batch * epochs < wanted:

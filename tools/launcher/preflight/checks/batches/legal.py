@@ -11,6 +11,7 @@ from tools.launcher.preflight.wording import also, set_to
 TRAIN = "skyrl.trainer.train_batch_size"
 MINI = "skyrl.trainer.policy_mini_batch_size"
 MICRO = "skyrl.trainer.micro_train_batch_size_per_gpu"
+FORWARD = "skyrl.trainer.micro_forward_batch_size_per_gpu"
 
 _LARGEST_SEARCHED = 100_000
 """Prompts; the largest public recipe trains a few thousand at once."""
@@ -37,17 +38,37 @@ def whole_batch_repair(subject: PreflightSubject, otherwise: str) -> str:
     return _repair(subject, otherwise, whole_trains)
 
 
+def smaller_batch_repair(subject: PreflightSubject, most: int, otherwise: str) -> str:
+    """Like `batch_repair`, to a batch of at most `most` prompts of which none is dropped."""
+
+    def trains(geometry: Geometry) -> set[int]:
+        whole = _whole(geometry)
+        return {most // step * step for step in (whole, math.lcm(whole, geometry.mini_batch))}
+
+    return _repair(subject, otherwise, trains)
+
+
 def _repair(subject: PreflightSubject, otherwise: str, trains: Trains) -> str:
-    geometry = Geometry.of(subject)
     try:
-        now = (geometry.train_batch, geometry.mini_batch, geometry.micro_batch)
-        then = nearest_legal_batch(geometry, trains, one_mini_batch=subject.entrypoint == "fully_async")
+        changes = batch_changes(subject, trains)
     except (MissingFact, UnreadableValue):
         return otherwise
+    return also(*(set_to(path, value) for path, value in (changes or {}).items())) or otherwise
+
+
+def batch_changes(subject: PreflightSubject, trains: Trains) -> dict[str, int] | None:
+    """Return what differs in the nearest legal batch, None if there is none. Raises like `Geometry`."""
+    geometry = Geometry.of(subject)
+    now = (geometry.train_batch, geometry.mini_batch, geometry.micro_batch)
+    then = nearest_legal_batch(geometry, trains, one_mini_batch=subject.entrypoint == "fully_async")
     if then is None:
-        return otherwise
-    changes = zip((TRAIN, MINI, MICRO), now, then, strict=True)
-    return also(*(set_to(path, new) for path, old, new in changes if old != new)) or otherwise
+        return None
+    changes = {
+        path: new for path, old, new in zip((TRAIN, MINI, MICRO), now, then, strict=True) if old != new
+    }
+    if MICRO in changes and geometry.strategy == "megatron":
+        changes[FORWARD] = changes[MICRO]  # BAT-08
+    return changes
 
 
 def nearest_legal_batch(geometry: Geometry, trains: Trains, *, one_mini_batch: bool) -> Batch | None:

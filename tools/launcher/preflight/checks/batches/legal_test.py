@@ -7,12 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.launcher.preflight.checks.batches.legal import (
+    FORWARD,
     MICRO,
     MINI,
     TRAIN,
     batch_repair,
     near_trains,
     nearest_legal_batch,
+    smaller_batch_repair,
     whole_batch_repair,
 )
 from tools.launcher.preflight.geometry import Geometry
@@ -85,6 +87,23 @@ def test_repairs_change_one_value_where_one_is_enough(numbers, repair):
 )
 def test_a_batch_that_drops_prompts_is_made_whole_without_breaking_the_mini_batch(numbers, repair):
     assert whole_batch_repair(subject(*numbers), "otherwise") == repair
+
+
+@pytest.mark.parametrize(
+    ("numbers", "most", "repair"),
+    [
+        ((64, 64, 1, 4), 50, f"set {TRAIN}=48 and set {MINI}=48"),
+        ((64, 16, 1, 4), 50, f"set {TRAIN}=48"),
+        ((64, 64, 1, 4), 7, "otherwise"),
+    ],
+)
+def test_a_batch_shrinks_to_the_data_together_with_its_mini_batch(numbers, most, repair):
+    assert smaller_batch_repair(subject(*numbers), most, "otherwise") == repair
+
+
+def test_a_micro_batch_of_megatron_changes_for_forward_and_training():
+    changes = {"skyrl.trainer.strategy": "megatron"}
+    assert batch_repair(subject(16, 16, 3, 4, **changes), "") == f"set {MICRO}=2 and set {FORWARD}=2"
 
 
 def test_fully_async_keeps_one_mini_batch():

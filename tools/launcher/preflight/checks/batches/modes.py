@@ -186,7 +186,7 @@ def bat_20(subject: PreflightSubject) -> Iterator[Finding]:
     "BAT-21",
     "step-wise rows divide over the ranks",
     area="batches",
-    rule="step_wise_training with dp > 1 needs a runtime that pads or trims rows",
+    rule="step_wise_training with dp > 1 needs a runtime that is known to pad or trim rows",
     prevents="Some step yields rows that dp does not divide, and asserts in mid-run.",
     inputs=("spec", "runtime"),
     source="catalogue BAT-21 (new), failure row 19 (SkyRL#1501); nobody checks it",
@@ -198,11 +198,10 @@ def bat_21(subject: PreflightSubject) -> Iterator[Finding]:
     pads = subject.manifest().pads_step_wise_rows
     if ranks == 1 or pads:
         return
-    if pads is None:
-        raise MissingFact("pads_step_wise_rows in the runtime manifest")
+    known = "of this runtime it is not known that it pads" if pads is None else "this runtime does not pad"
     yield Finding(
         path=_STEP_WISE,
-        message=f"step-wise rows are data-dependent; dp={ranks} may not divide them, and this runtime does not pad",
+        message=f"step-wise rows are data-dependent; dp={ranks} may not divide them, and {known}",
         repair=set_to(_STEP_WISE, False),
         severity="warning",
     )

@@ -21,6 +21,11 @@ from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import counted, listed, set_to
 
 
+def _refusal(subject: PreflightSubject, path: str, message: str, *values: int) -> Finding:
+    """The finding at `path` whose repair is the nearest legal batch, or one of `values` where there is none."""
+    return Finding(path=path, message=message, repair=batch_repair(subject, set_to(path, *values)))
+
+
 @check(
     "BAT-01",
     "the train batch is cut into whole mini batches",
@@ -35,11 +40,12 @@ def bat_01(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
     train, mini = geometry.train_batch, geometry.mini_batch
     if train % mini:
-        yield Finding(
-            path=TRAIN,
-            message=f"train_batch_size={train} is not a multiple of policy_mini_batch_size={mini} "
+        yield _refusal(
+            subject,
+            TRAIN,
+            f"train_batch_size={train} is not a multiple of policy_mini_batch_size={mini} "
             f"({train} % {mini} = {train % mini})",
-            repair=batch_repair(subject, set_to(TRAIN, *nearest_multiples(train, mini))),
+            *nearest_multiples(train, mini),
         )
 
 
@@ -56,11 +62,12 @@ def bat_02(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
     mini, micro = geometry.mini_batch, geometry.micro_batch
     if mini % micro:
-        yield Finding(
-            path=MICRO,
-            message=f"policy_mini_batch_size={mini} is not a multiple of "
+        yield _refusal(
+            subject,
+            MICRO,
+            f"policy_mini_batch_size={mini} is not a multiple of "
             f"micro_train_batch_size_per_gpu={micro} ({mini} % {micro} = {mini % micro})",
-            repair=batch_repair(subject, set_to(MICRO, 1)),
+            1,
         )
 
 
@@ -80,11 +87,12 @@ def bat_03(subject: PreflightSubject) -> Iterator[Finding]:
         return
     least = ceil_div(ranks, samples)
     answers = "" if geometry.best_of_n else f" or n to {ceil_div(ranks, mini)}"
-    yield Finding(
-        path=MINI,
-        message=f"each of {counted(ranks, 'data-parallel rank')} gets M*n//dp = {mini}*{samples}//{ranks} = 0 rows. "
+    yield _refusal(
+        subject,
+        MINI,
+        f"each of {counted(ranks, 'data-parallel rank')} gets M*n//dp = {mini}*{samples}//{ranks} = 0 rows. "
         f"Raise M to {least}{answers}",
-        repair=batch_repair(subject, set_to(MINI, least)),
+        least,
     )
 
 
@@ -102,11 +110,12 @@ def bat_04(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
     rows, micro = geometry.rows_per_rank, geometry.micro_batch
     if rows % micro:
-        yield Finding(
-            path=MICRO,
-            message=f"{counted(rows, 'row')} per GPU (M*n//dp = {geometry.mini_batch}*{geometry.samples}//{geometry.policy_dp}) "
+        yield _refusal(
+            subject,
+            MICRO,
+            f"{counted(rows, 'row')} per GPU (M*n//dp = {geometry.mini_batch}*{geometry.samples}//{geometry.policy_dp}) "
             f"{'is' if rows == 1 else 'are'} not a multiple of micro batch {micro}. Use u from {listed(divisors(rows))}",
-            repair=batch_repair(subject, set_to(MICRO, 1)),
+            1,
         )
 
 
@@ -124,11 +133,12 @@ def bat_05(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
     rows = geometry.train_batch * geometry.samples // geometry.policy_dp
     if geometry.rows_per_rank and rows % geometry.rows_per_rank:
-        yield Finding(
-            path=MINI,
-            message=f"{counted(rows, 'row')} per GPU do not split into mini batches of {geometry.rows_per_rank} "
+        yield _refusal(
+            subject,
+            MINI,
+            f"{counted(rows, 'row')} per GPU do not split into mini batches of {geometry.rows_per_rank} "
             f"({rows} % {geometry.rows_per_rank} = {rows % geometry.rows_per_rank})",
-            repair=batch_repair(subject, set_to(MINI, geometry.train_batch)),
+            geometry.train_batch,
         )
 
 
@@ -145,10 +155,11 @@ def bat_06(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
     train, multiple = geometry.train_batch, geometry.dispatch_multiple
     if train < multiple:
-        yield Finding(
-            path=TRAIN,
-            message=f"train_batch_size={train} < {_multiple_text(geometry)}",
-            repair=batch_repair(subject, set_to(TRAIN, multiple)),
+        yield _refusal(
+            subject,
+            TRAIN,
+            f"train_batch_size={train} < {_multiple_text(geometry)}",
+            multiple,
         )
 
 
@@ -173,10 +184,11 @@ def _multiple_text(geometry: Geometry) -> str:
 def bat_10(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
     if geometry.mini_batch > geometry.train_batch:
-        yield Finding(
-            path=MINI,
-            message=f"policy_mini_batch_size={geometry.mini_batch} exceeds train_batch_size={geometry.train_batch}",
-            repair=batch_repair(subject, set_to(MINI, geometry.train_batch)),
+        yield _refusal(
+            subject,
+            MINI,
+            f"policy_mini_batch_size={geometry.mini_batch} exceeds train_batch_size={geometry.train_batch}",
+            geometry.train_batch,
         )
 
 
@@ -218,11 +230,12 @@ def bat_15(subject: PreflightSubject) -> Iterator[Finding]:
     mini, samples, ranks = geometry.mini_batch, geometry.samples, geometry.policy_dp
     if (mini * samples) % ranks:
         step = ranks // math.gcd(ranks, samples)
-        yield Finding(
-            path=MINI,
-            message=f"M*n = {mini}*{samples} rows do not split over {ranks} data-parallel ranks "
+        yield _refusal(
+            subject,
+            MINI,
+            f"M*n = {mini}*{samples} rows do not split over {ranks} data-parallel ranks "
             f"({mini * samples} % {ranks} = {mini * samples % ranks}). M must be a multiple of {step}",
-            repair=batch_repair(subject, set_to(MINI, *nearest_multiples(mini, step))),
+            *nearest_multiples(mini, step),
         )
 
 

@@ -6,18 +6,31 @@ from typing import Any
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.declared import declaration
 from tools.launcher.preflight.findings import Finding
+from tools.launcher.preflight.lengths import (
+    BUDGET,
+    EVALUATION_NEW,
+    INPUT,
+    PROMPT,
+    lengths_of,
+    new_tokens,
+    new_tokens_path,
+    prompt_limit,
+    stated,
+    turns,
+    turns_path,
+    window,
+    window_path,
+)
 from tools.launcher.preflight.prompts import kept_rows
 from tools.launcher.preflight.subject import PreflightSubject, is_count, readable_count
 from tools.launcher.preflight.wording import below, counted, delete, listed, set_to, shown
 from tools.launcher.rl.context_budget import DERIVED_PATHS, SkyRLContextBudget, derived_lengths
 
-_BUDGET = "skyrl.context_budget"
-_WINDOW = f"{_BUDGET}.request_window_tokens"
-_NEW = f"{_BUDGET}.max_new_tokens_per_turn"
-_TURNS = f"{_BUDGET}.max_turns"
-_GENERATED = f"{_BUDGET}.generated_budget_fraction"
-_CACHE = f"{_BUDGET}.overlong_cache_fraction"
-_EVAL_NEW = "skyrl.generator.eval_sampling_params.max_generate_length"
+_WINDOW = f"{BUDGET}.request_window_tokens"
+_NEW = f"{BUDGET}.max_new_tokens_per_turn"
+_TURNS = f"{BUDGET}.max_turns"
+_GENERATED = f"{BUDGET}.generated_budget_fraction"
+_CACHE = f"{BUDGET}.overlong_cache_fraction"
 _COUNTS = (_WINDOW, _NEW, _TURNS)
 _FIELDS = tuple(path.rpartition(".")[2] for path in (*_COUNTS, _GENERATED, _CACHE))
 
@@ -27,27 +40,30 @@ _FIELDS = tuple(path.rpartition(".")[2] for path in (*_COUNTS, _GENERATED, _CACH
     "the context budget is complete",
     area="context",
     rule="request_window_tokens, max_new_tokens_per_turn, max_turns: integers > 0; generated_budget_fraction in "
-    "(0, 1]; overlong_cache_fraction in [0, 1]; no other field",
+    "(0, 1]; overlong_cache_fraction in [0, 1]; no other field. Resolved document: the counts that follow > 0",
     prevents="The launcher refuses the document after the coordinator started.",
     inputs=("spec",),
     source="catalogue CTX-01 (#74); the launcher",
 )
 def ctx_01(subject: PreflightSubject) -> Iterator[Finding]:
-    if not subject.declares(_BUDGET):
+    if not subject.source_form:
+        yield from _resolved_counts(subject)
+        return
+    if not subject.declares(BUDGET):
         return  # ART-16
-    budget = subject.get(_BUDGET)
+    budget = subject.get(BUDGET)
     if not isinstance(budget, dict):
         yield Finding(
-            path=_BUDGET,
+            path=BUDGET,
             message=f"context_budget is {shown(budget)}, not a mapping",
             repair=f"write a mapping with {listed(_FIELDS)}",
         )
         return
     for field in sorted(set(budget) - set(_FIELDS), key=str):
         yield Finding(
-            path=below(_BUDGET, field),
+            path=below(BUDGET, field),
             message=f"context_budget has no field {shown(field)}. Its fields: {listed(_FIELDS)}",
-            repair=delete(below(_BUDGET, field)),
+            repair=delete(below(BUDGET, field)),
         )
     for path in _COUNTS:
         value = subject.get(path)
@@ -61,11 +77,25 @@ def ctx_01(subject: PreflightSubject) -> Iterator[Finding]:
     yield from _fraction_problems(subject, _CACHE, zero_allowed=True)
 
 
+def _resolved_counts(subject: PreflightSubject) -> Iterator[Finding]:
+    opened = window_path(subject)  # below an open mapping, where OBJ-20 judges no type
+    for path in (opened, new_tokens_path(subject), turns_path(subject)):
+        value = subject.get(path)
+        if value is not None and not is_count(value) and (type(value) is int or path == opened):
+            yield Finding(
+                path=path,
+                message=f"{path.removeprefix('skyrl.')} must be a positive integer, got {shown(value)}",
+                repair=_count_repair(path, value),
+            )
+
+
 def _count_repair(path: str, value: Any) -> str:
     meant = readable_count(value)
     if meant is not None:
         return set_to(path, meant)
-    return set_to(path, 1) if path == _TURNS else f"write {path} as a number of tokens, such as 1024"
+    return (
+        set_to(path, 1) if path.endswith("max_turns") else f"write {path} as a number of tokens, such as 1024"
+    )
 
 
 def _fraction_problems(subject: PreflightSubject, path: str, *, zero_allowed: bool) -> Iterator[Finding]:
@@ -86,20 +116,42 @@ def _fraction_problems(subject: PreflightSubject, path: str, *, zero_allowed: bo
     "CTX-02",
     "the window leaves room for a prompt",
     area="context",
-    rule="W > N: request_window_tokens > max_new_tokens_per_turn",
-    prevents="There is no room for a prompt.",
+    rule="W > N: request_window_tokens > max_new_tokens_per_turn. Resolved document: max_prompt_length > 0, and "
+    "max_model_len = max_prompt_length + max_generate_length; a warning where it is more",
+    prevents="There is no room for a prompt, or for the answer to a long one.",
     inputs=("spec",),
     source="catalogue CTX-02 (#75); the launcher",
 )
 def ctx_02(subject: PreflightSubject) -> Iterator[Finding]:
-    if not subject.has(_BUDGET):
-        return
-    window, new = subject.positive(_WINDOW), subject.positive(_NEW)
-    if window <= new:
+    if not subject.source_form:
+        yield from _resolved_room(subject)
+    elif stated(subject):
+        tokens, new = window(subject), new_tokens(subject)
+        if tokens <= new:
+            yield Finding(
+                path=_WINDOW,
+                message=f"window {tokens} must exceed new tokens {new}: prompts get W-N={tokens - new}",
+                repair=set_to(_WINDOW, 2 * new),
+            )
+
+
+def _resolved_room(subject: PreflightSubject) -> Iterator[Finding]:
+    prompt, new = prompt_limit(subject), new_tokens(subject)
+    if prompt <= 0:
         yield Finding(
-            path=_WINDOW,
-            message=f"window {window} must exceed new tokens {new}: prompts get W-N={window - new}",
-            repair=set_to(_WINDOW, 2 * new),
+            path=PROMPT,
+            message=f"max_prompt_length={prompt}: the window leaves no room for a prompt beside {counted(new, 'new token')}",
+            repair=lengths_of(subject, 2 * new, new),
+        )
+        return
+    tokens, needed = window(subject), prompt + new
+    if tokens != needed:
+        yield Finding(
+            path=window_path(subject),
+            message=f"max_model_len={tokens} is {'below' if tokens < needed else 'more than'} "
+            f"max_prompt_length + max_generate_length = {prompt} + {new} = {needed}",
+            repair=set_to(window_path(subject), needed),
+            severity="error" if tokens < needed else "warning",
         )
 
 
@@ -130,7 +182,7 @@ def ctx_03(subject: PreflightSubject) -> Iterator[Finding]:
         found = declaration(subject, "context_budget")
         if found is not None:
             yield Finding(
-                path=_BUDGET,
+                path=BUDGET,
                 message=f"{found.where}context_budget, which the context budget of the spec owns",
                 repair=found.repair,
             )
@@ -175,9 +227,9 @@ def ctx_05(subject: PreflightSubject) -> Iterator[Finding]:
     else:
         count = f"some of {kept.total} prompts (the dataset card does not count them) exceed"
     yield Finding(
-        path=_WINDOW,
+        path=window_path(subject),
         message=f"{count} W-N={kept.limit} tokens (longest {longest})",
-        repair=set_to(_WINDOW, longest + subject.positive(_NEW)),
+        repair=lengths_of(subject, longest + new_tokens(subject), new_tokens(subject)),
         severity="error" if none_fits else "warning",
     )
 
@@ -194,12 +246,11 @@ def ctx_05(subject: PreflightSubject) -> Iterator[Finding]:
 def ctx_11(subject: PreflightSubject) -> Iterator[Finding]:
     if subject.source_form or subject.get("skyrl.generator.max_turns") != 1:
         return
-    given, prompt = "skyrl.generator.max_input_length", "skyrl.trainer.max_prompt_length"
-    if subject.has(given) and subject.has(prompt) and subject.positive(given) != subject.positive(prompt):
+    if subject.has(INPUT) and subject.has(PROMPT) and subject.positive(INPUT) != subject.positive(PROMPT):
         yield Finding(
-            path=given,
-            message=f"max_input_length {subject.get(given)} != max_prompt_length {subject.get(prompt)}",
-            repair=set_to(given, subject.get(prompt)),
+            path=INPUT,
+            message=f"max_input_length {subject.get(INPUT)} != max_prompt_length {subject.get(PROMPT)}",
+            repair=set_to(INPUT, subject.get(PROMPT)),
         )
 
 
@@ -213,14 +264,15 @@ def ctx_11(subject: PreflightSubject) -> Iterator[Finding]:
     source="catalogue CTX-17 (new); nobody checks it",
 )
 def ctx_17(subject: PreflightSubject) -> Iterator[Finding]:
-    if not subject.has(_EVAL_NEW) or not subject.has(_BUDGET):
+    if not subject.has(EVALUATION_NEW) or not stated(subject):
         return
-    asked, new = subject.positive(_EVAL_NEW), subject.positive(_NEW)
+    asked, new = subject.positive(EVALUATION_NEW), new_tokens(subject)
     if asked > new:
+        name = new_tokens_path(subject).removeprefix(f"{BUDGET}.").removeprefix("skyrl.generator.")
         yield Finding(
-            path=_EVAL_NEW,
-            message=f"eval max_generate_length={asked} exceeds max_new_tokens_per_turn={new}",
-            repair=set_to(_EVAL_NEW, new),
+            path=EVALUATION_NEW,
+            message=f"eval max_generate_length={asked} exceeds {name}={new}",
+            repair=set_to(EVALUATION_NEW, new),
         )
 
 
@@ -235,15 +287,15 @@ def ctx_17(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("CTX-02",),
 )
 def ctx_20(subject: PreflightSubject) -> Iterator[Finding]:
-    if not subject.has(_BUDGET):
+    if not stated(subject):
         return
-    window, new, turns = subject.positive(_WINDOW), subject.positive(_NEW), subject.positive(_TURNS)
-    if turns > 1 and window - new < new:
+    most, new, limit = turns(subject), new_tokens(subject), prompt_limit(subject)
+    if most > 1 and limit < new:
         yield Finding(
-            path=_WINDOW,
-            message=f"{turns} turns of {counted(new, 'token')} do not fit {window}: the second turn's input gets "
-            f"W-N={window - new}",
-            repair=set_to(_WINDOW, 2 * new),
+            path=window_path(subject),
+            message=f"{most} turns of {counted(new, 'token')} do not fit {window(subject)}: the second turn's input gets "
+            f"W-N={limit}",
+            repair=lengths_of(subject, 2 * new, new),
             severity="warning",
         )
 

@@ -171,6 +171,7 @@ def ctx_24(subject: PreflightSubject) -> Iterator[Finding]:
     prevents="The trainer refuses the document.",
     inputs=("spec", "runtime"),
     source="MarinSkyRL skyrl_train/utils/utils.py@004e15f9; the trainer",
+    implied_by=("BKD-36",),
 )
 def ctx_25(subject: PreflightSubject) -> Iterator[Finding]:
     if subject.flag(_LOCAL):

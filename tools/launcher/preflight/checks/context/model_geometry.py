@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.engine_sizes import DP, EP, TP, tensor_repair
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, divisors, nearest
 from tools.launcher.preflight.subject import PreflightSubject, is_count
 from tools.launcher.preflight.wording import counted, delete, listed, set_to, shown
 
-_TP = "skyrl.generator.inference_engine_tensor_parallel_size"
-_EP = "skyrl.generator.inference_engine_expert_parallel_size"
 _DCP = "skyrl.generator.inference_engine_decode_context_parallel_size"
 _HEADS = "skyrl.model_num_attention_heads"
 _REPLAY = ("fsdp_config.moe_router_replay", "megatron_config.moe_router_replay")
@@ -55,6 +54,14 @@ def _tensor_sizes(subject: PreflightSubject, heads: int | None, *, splits_expert
     ]
 
 
+def _with_experts(subject: PreflightSubject, geometry: Geometry, sizes: list[int]) -> list[int]:
+    """Return the TP of `sizes` over which the experts divide as well, where an engine spreads them (EP = TP*DP)."""
+    experts, ranks = subject.model.num_experts if subject.model is not None else None, subject.get(DP)
+    if experts is None or geometry.engine_ep == 1 or not is_count(ranks):
+        return sizes
+    return [size for size in sizes if experts % (size * ranks) == 0] or sizes
+
+
 @check(
     "CTX-08",
     "the engine's tensor parallelism divides the attention heads",
@@ -83,14 +90,15 @@ def ctx_08(subject: PreflightSubject) -> Iterator[Finding]:
     heads = known or declared
     if heads is None:
         heads = _known(subject, "num_attention_heads")
-    tensor = Geometry.of(subject).engine_tp
+    geometry = Geometry.of(subject)
+    tensor = geometry.engine_tp
     if heads % tensor:
         valid = _tensor_sizes(subject, heads, splits_experts=False)
         yield Finding(
-            path=_TP,
+            path=TP,
             message=f"TP={tensor} does not divide {counted(heads, 'attention head')}{_model_name(subject)}. "
             f"Valid: {listed(valid)}",
-            repair=set_to(_TP, nearest(valid, tensor)),
+            repair=tensor_repair(subject, _with_experts(subject, geometry, valid)),
         )
 
 
@@ -124,10 +132,10 @@ def _kv_problems(subject: PreflightSubject, geometry: Geometry) -> Iterator[Find
     if not _kv_fits(tensor, kv):
         valid = _tensor_sizes(subject, _card_heads(subject), splits_experts=geometry.engine_ep == 1)
         yield Finding(
-            path=_TP,
+            path=TP,
             message=f"TP={tensor} and {counted(kv, 'KV head')}{_model_name(subject)}: neither divides the other. "
             f"Valid TP: {listed(valid)}",
-            repair=set_to(_TP, nearest(valid, tensor)),
+            repair=tensor_repair(subject, _with_experts(subject, geometry, valid)),
         )
 
 
@@ -139,26 +147,27 @@ def _expert_problems(subject: PreflightSubject, geometry: Geometry) -> Iterator[
     if experts is None:
         if expert > 1:
             yield Finding(
-                path=_EP,
+                path=EP,
                 message=f"EP={expert} on a dense model{_model_name(subject)}: there are no experts to share out",
-                repair=set_to(_EP, 1),
+                repair=set_to(EP, 1),
             )
     elif experts % expert:
         valid = divisors(experts)
+        whole = [size for size in valid if size in (1, geometry.expert_group)]  # GEO-07
         yield Finding(
-            path=_EP,
+            path=EP,
             message=f"{experts} experts{_model_name(subject)} over EP={expert}. Valid EP: {listed(valid)}",
-            repair=set_to(_EP, nearest(valid, expert)),
+            repair=set_to(EP, nearest(whole, expert)),
         )
     elif expert == 1:
         inner = _known(subject, "moe_intermediate_size")
         if inner % tensor:
             valid = _tensor_sizes(subject, _card_heads(subject), splits_experts=True)
             yield Finding(
-                path=_TP,
+                path=TP,
                 message=f"TP={tensor} splits the experts, whose intermediate size {inner} it does not divide. "
                 f"Valid TP: {listed(valid)}",
-                repair=set_to(_TP, nearest(valid, tensor)),
+                repair=tensor_repair(subject, _with_experts(subject, geometry, valid)),
             )
 
 

@@ -7,10 +7,10 @@ from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, ceil_div
+from tools.launcher.preflight.lengths import window, window_of, window_path
 from tools.launcher.preflight.schedule import trains
 from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject, UnreadableValue, is_count
-from tools.launcher.preflight.window import window, window_of, window_path
-from tools.launcher.preflight.wording import delete, set_to, shown
+from tools.launcher.preflight.wording import also, delete, set_to, shown
 
 _GENERATOR = "skyrl.generator"
 _CHUNKED = f"{_GENERATOR}.enable_chunked_prefill"
@@ -92,7 +92,7 @@ def _override(subject: PreflightSubject) -> int | None:
     "the model has positions for the window",
     area="context",
     rule="W <= max_position_embeddings, or what hf_overrides and rope_scaling make of it; engine and trainer scale "
-    "alike",
+    "alike; a warning where hf_overrides.max_position_embeddings widens the engine alone",
     prevents="The engine refuses the window, or training uses positions that the model never saw.",
     inputs=("spec", "model"),
     source="catalogue CTX-04 (#77), contract clusters-and-models.md §2.1; nobody checks it",
@@ -106,7 +106,7 @@ def ctx_04(subject: PreflightSubject) -> Iterator[Finding]:
             path=engine.path,
             message=f"{engine.path.removeprefix('skyrl.')} scales the engine's positions by "
             f"{shown(engine.factor)}, {theirs}: both must scale alike",
-            repair=delete(engine.path),
+            repair=_rope_of_both(subject, engine.path) if trainer is None else delete(engine.path),
         )
     elif trainer is not None and engine is None:
         yield Finding(
@@ -125,6 +125,8 @@ def ctx_04(subject: PreflightSubject) -> Iterator[Finding]:
             raise MissingFact("max_position_embeddings in the model card")
     reach = positions if engine is None else engine.reach(positions)
     if tokens <= reach:
+        if override is not None:
+            yield from _engine_alone_widened(subject, tokens, trainer)
         return
     scaled = "" if engine is None else f", scaled to {reach} by {engine.path.removeprefix('skyrl.')}"
     factor = ceil_div(tokens * 100, positions) / 100
@@ -134,6 +136,35 @@ def ctx_04(subject: PreflightSubject) -> Iterator[Finding]:
         f"trainer.rope_scaling with a factor of at least {factor:g}",
         repair=window_of(subject, max(1, reach)),
     )
+
+
+def _rope_of_both(subject: PreflightSubject, path: str) -> str:
+    """Return the repair that gives the trainer the engine's scaling; in source form the engine then follows."""
+    settings = subject.get(path)
+    plain = all(
+        isinstance(key, str) and key.isidentifier() and isinstance(value, int | float | str) and value != ""
+        for key, value in settings.items()
+    )
+    if not plain:
+        return delete(path)
+    theirs = [set_to(f"{_TRAINER_ROPE}.{key}", value) for key, value in settings.items()]
+    return also(*theirs, delete(path)) if subject.source_form else also(*theirs)
+
+
+def _engine_alone_widened(subject: PreflightSubject, tokens: int, trainer: _Rope | None) -> Iterator[Finding]:
+    own: int | None = subject.model_fact("max_position_embeddings")
+    if own is None:
+        raise MissingFact("max_position_embeddings in the model card")
+    reach = own if trainer is None else trainer.reach(own)
+    if tokens > reach:
+        yield Finding(
+            path=_POSITIONS,
+            message=f"hf_overrides.max_position_embeddings widens the engine alone: the trainer has {reach} positions for "
+            f"the window {tokens}. Scale both by trainer.rope_scaling with a factor of at least "
+            f"{ceil_div(tokens * 100, own) / 100:g}",
+            repair=window_of(subject, reach),
+            severity="warning",
+        )
 
 
 @check(
@@ -270,7 +301,7 @@ def ctx_23(subject: PreflightSubject) -> Iterator[Finding]:
                 path=window_path(subject),
                 message=f"window {tokens} is not a multiple of {multiple} ({role}: tp={tensor}, cp={context}), and "
                 "this runtime does not pad",
-                repair=set_to(window_path(subject), ceil_div(tokens, multiple) * multiple),
+                repair=window_of(subject, ceil_div(tokens, multiple) * multiple),
             )
 
 

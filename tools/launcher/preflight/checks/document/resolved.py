@@ -4,12 +4,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.checks.artifacts.sources import DATA_KINDS
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import delete, listed, set_to, shown
 
 _TYPE = "runtime.training_type"
 _MODULE = "runtime.entrypoint"
+_MODE = "run.mode"
+_EXPORT = "checkpoint_export"
+_KIND = "inputs.data_kind"
+_RECIPE_KIND = "skyrl.data.kind"
+_DEFAULT_KIND = DATA_KINDS[0]
+"""Of `skyrl.data.kind` (contract, launch-document.md §4.9)."""
 _COLOCATED = "skyrl.trainer.placement.colocate_all"
 
 
@@ -49,16 +56,22 @@ def doc_07(subject: PreflightSubject) -> Iterator[Finding]:
     "DOC-08",
     "the module of the training program is registered",
     area="document",
-    rule="runtime.entrypoint is empty in source form, and in resolved form a module of the runtime's registry",
+    rule="runtime.entrypoint is empty in source form, and in resolved form a module of the runtime's registry; the module "
+    "that exports checkpoints belongs to run.mode checkpoint_export",
     prevents="A resolved document is refused for its module; in a source document the launcher overwrites it.",
     inputs=("spec", "runtime"),
-    source="contract launch-document.md §2; the launcher",
+    source="contract launch-document.md §2, runtime-facts.md §1; the launcher",
+    implied_by=("DOC-01",),
 )
 def doc_08(subject: PreflightSubject) -> Iterator[Finding]:
     module = subject.get(_MODULE)
-    if not isinstance(module, str) or not module:
+    if not isinstance(module, str | None) or (subject.source_form and not module):
         return
-    entrypoints = subject.manifest().entrypoints
+    manifest = subject.manifest()
+    export = manifest.export_entrypoint
+    known = [entry.module for entry in manifest.entrypoints.values()]
+    exports = subject.get(_MODE) == _EXPORT
+    fitting = [export] if exports and export is not None else known
     if subject.source_form:
         yield Finding(
             path=_MODULE,
@@ -66,14 +79,32 @@ def doc_08(subject: PreflightSubject) -> Iterator[Finding]:
             repair=f"set {_MODULE}=''",
             severity="warning",
         )
-    elif module != subject.manifest().export_entrypoint and module not in [
-        entry.module for entry in entrypoints.values()
-    ]:
-        known = [entry.module for entry in entrypoints.values()]
+    elif not module:
+        yield Finding(
+            path=_MODULE,
+            message="a resolved document names its module, and this one has none. It has the values that only "
+            f"composition writes, and no skyrl.context_budget. Modules: {listed(fitting)}",
+            repair=set_to(_MODULE, *fitting),
+        )
+    elif module != export and module not in known:
         yield Finding(
             path=_MODULE,
             message=f"module {shown(module)} is not registered. Registered: {listed(known)}",
-            repair=set_to(_MODULE, known[0], *known[1:]),
+            repair=set_to(_MODULE, *fitting),
+        )
+    elif module == export and not exports:
+        yield Finding(
+            path=_MODULE,
+            message=f"module {shown(module)} exports a checkpoint and is not registered for training, but {_MODE} is "
+            f"{shown(subject.get(_MODE))}. Registered: {listed(known)}",
+            repair=set_to(_MODULE, *known),
+        )
+    elif exports and export is not None and module != export:
+        yield Finding(
+            path=_MODULE,
+            message=f"{_MODE} is {_EXPORT}, which module {shown(export)} does; the document names {shown(module)}",
+            repair=set_to(_MODULE, export),
+            severity="warning",
         )
 
 
@@ -124,4 +155,56 @@ def doc_09(subject: PreflightSubject) -> Iterator[Finding]:
             )
 
 
-CHECKS = (doc_07, doc_08, doc_09)
+@check(
+    "DOC-12",
+    "a resolved document has the whole tree",
+    area="document",
+    rule="in resolved form, skyrl has every section of the base configuration",
+    prevents="Nobody composes a resolved document again: the trainer fails at the first key of the section.",
+    inputs=("spec", "runtime"),
+    source="contract launch-document.md §2; the trainer, late",
+)
+def doc_12(subject: PreflightSubject) -> Iterator[Finding]:
+    if subject.source_form or not isinstance(subject.get("skyrl"), dict):
+        return
+    keys = subject.manifest().recipe_keys
+    sections = dict.fromkeys(path.partition(".")[0] for path, key in keys.items() if key.owner != "dropped")
+    missing = [name for name in sections if not subject.has(f"skyrl.{name}")]
+    if missing:
+        yield Finding(
+            path="skyrl",
+            message=f"a resolved document has the full tree; skyrl lacks {listed(missing)}. A source document has "
+            "skyrl.context_budget",
+            repair=f"write {listed(f'skyrl.{name}' for name in missing)} as the launcher resolved it, or give the source "
+            "document",
+        )
+
+
+@check(
+    "DOC-13",
+    "the stated kind of data is the recipe's",
+    area="document",
+    rule="in source form, inputs.data_kind equals skyrl.data.kind, which is tasks where it is left out",
+    prevents="The launcher overwrites the one with the other, and the data is read as what it is not.",
+    inputs=("spec",),
+    source="contract launch-document.md §2, §4.8; the launcher overwrites it",
+)
+def doc_13(subject: PreflightSubject) -> Iterator[Finding]:
+    stated, kind = subject.get(_KIND), subject.get(_RECIPE_KIND)
+    sections = (subject.get("skyrl"), subject.get("skyrl.data") or {})
+    if not subject.source_form or not all(isinstance(section, dict) for section in sections):
+        return
+    follows = _DEFAULT_KIND if kind is None else kind
+    known = all(isinstance(each, str) and each in DATA_KINDS for each in (stated, follows))
+    if not known or stated == follows:  # ART-14 names the kinds.
+        return
+    why = "which is left out and defaults to" if kind is None else "which is"
+    yield Finding(
+        path=_KIND,
+        message=f"{_KIND} is {shown(stated)}; the launcher overwrites it from {_RECIPE_KIND}, {why} {shown(follows)}",
+        repair=set_to(_RECIPE_KIND, stated) if kind is None else set_to(_KIND, follows),
+        severity="warning",
+    )
+
+
+CHECKS = (doc_07, doc_08, doc_09, doc_12, doc_13)

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.catalog.runtime_manifest import DocumentField
+from tools.launcher.documents.strict_yaml import UnquotedKey
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.checks.document.interpolation import is_unclosed
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import below, delete, listed, set_to, shown
@@ -101,16 +103,20 @@ def doc_02(subject: PreflightSubject) -> Iterator[Finding]:
         for key in unknown[:_MOST_UNKNOWN]:
             path = _path(mapping, key)
             near = _near(key, known)
+            section = None
             meant = _path(mapping, near) if near is not None else _meant_elsewhere(key, schema, subject)
             if near is not None and near not in content:
                 hint, repair = f". Did you mean {near}?", f"rename {path} to {meant}"
+                section = meant if _is_section(meant, schema) else None
             elif meant is not None:
                 written = ", which is there as well" if subject.declares(meant) else ""
                 hint = f". Near: {meant}{written}"
                 repair = delete(path) if written else f"move {path} to {meant}"
             else:
                 hint, repair = f". Known: {listed(known)}", delete(path)
-            yield Finding(path=path, message=f"{place} has no key {shown(key)}{hint}", repair=repair)
+            yield Finding(
+                path=path, message=f"{place} has no key {shown(key)}{hint}", repair=repair, section=section
+            )
         if len(unknown) > _MOST_UNKNOWN:
             yield Finding(
                 path=mapping,
@@ -156,7 +162,14 @@ def doc_03(subject: PreflightSubject) -> Iterator[Finding]:
             path=missing,
             message=f"{missing} {why}, it is mandatory{has}",
             repair=f"write {missing}",
+            section=missing if _is_section(missing, schema) else None,
         )
+
+
+def _is_section(path: str | None, schema: _Schema) -> bool:
+    if path is None:
+        return False
+    return path in schema.keys or (path in schema.fields and schema.fields[path].type == "open")
 
 
 def _is_misspelt(subject: PreflightSubject, schema: _Schema, mapping: str, key: str) -> bool:
@@ -195,6 +208,7 @@ def doc_04(subject: PreflightSubject) -> Iterator[Finding]:
                 path=mapping,
                 message=f"{mapping} is {shown(content)}, not a mapping with {listed(schema.keys[mapping])}",
                 repair=f"write the keys of {mapping}" if mandatory else delete(mapping),
+                section=mapping,
             )
     for path, field in schema.fields.items():
         if path not in _OF_OTHER_CHECKS and subject.declares(path):
@@ -214,6 +228,7 @@ def _type_problems(subject: PreflightSubject, path: str, field: DocumentField) -
                 path=path,
                 message=f"{path} is {shown(value)}, not a mapping",
                 repair="write the recipe below it",
+                section=path,
             )
     elif field.type != "records" and not (isinstance(value, str) and _is_unresolved(value)):
         reading = _read_as(field.type, value)
@@ -245,6 +260,12 @@ def _text_map_problems(path: str, value: Any) -> Iterator[Finding]:
             path=path, message=f"{path} is {shown(value)}, not a mapping of text to text", repair=delete(path)
         )
         return
+    for key in [each for each in value if isinstance(each, UnquotedKey)][:_MOST_UNKNOWN]:
+        yield Finding(
+            path=below(path, key),
+            message=f"{path} has the key {key} without quotes, a number or boolean where the schema has text",
+            repair=f"write the key in quotes: '{key}', or as it was meant",
+        )
     bad = [(key, each) for key, each in value.items() if not isinstance(each, str | int | float)]
     for key, each in bad[:_MOST_UNKNOWN]:
         yield Finding(
@@ -348,7 +369,7 @@ def doc_06(subject: PreflightSubject) -> Iterator[Finding]:
         if field.type == "text_map" and isinstance(value, dict):
             texts = [(below(path, key), each) for key, each in value.items()]
         for place, text in texts[:_MOST_UNKNOWN]:
-            if isinstance(text, str) and _INTERPOLATION in text:
+            if isinstance(text, str) and _INTERPOLATION in text and not is_unclosed(text):
                 yield Finding(
                     path=place,
                     message=f"{place} is {shown(text)}, which the launcher resolves on its host; nothing here knows its value",

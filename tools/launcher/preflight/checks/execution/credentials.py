@@ -1,7 +1,7 @@
 """Secrets: their names may be declared, their values are nowhere. No message of this module holds a value."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tools.launcher.preflight.check import check
@@ -144,6 +144,11 @@ def _texts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             waiting += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
 
 
+def _declares(credentials: Sequence[str]) -> str:
+    what = f"the credentials {listed(credentials)}" if credentials else "no credentials"
+    return f"the execution declares {what}"
+
+
 @check(
     "EXE-12",
     "metrics reach the entity that was meant",
@@ -162,8 +167,7 @@ def exe_12(subject: PreflightSubject) -> Iterator[Finding | Reminder]:
     elif _WANDB_KEY not in credentials:
         yield Finding(
             path=_CREDENTIALS,
-            message=f"trainer.logger is wandb, and the execution declares the credentials {listed(credentials) or 'none'}, "
-            f"not {_WANDB_KEY}",
+            message=f"trainer.logger is wandb, which needs {_WANDB_KEY}; {_declares(credentials)}",
             repair=f"add {_WANDB_KEY} to the credentials of the execution",
         )
     if filled(subject, _ENTITY) is None:
@@ -215,8 +219,8 @@ def exe_11(subject: PreflightSubject) -> Iterator[Finding | Reminder]:
     elif not set(names) & set(credentials):
         yield Finding(
             path=_CREDENTIALS,
-            message=f"agentic recipe: the execution declares the credentials {listed(credentials) or 'none'}, not "
-            f"{listed(names)}; only a gcloud login of the host is left",
+            message=f"agentic recipe: {listed(names)} is needed; {_declares(credentials)}, so only a gcloud login of the "
+            "host is left",
             repair=f"add {names[0]} to the credentials of the execution",
             severity="warning",
         )

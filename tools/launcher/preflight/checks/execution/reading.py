@@ -114,4 +114,4 @@ def runs_agents(subject: PreflightSubject) -> bool:
     """Whether the recipe runs agents in sandboxes. Raises like `PreflightSubject.value`."""
     if subject.get("run.mode") == "checkpoint_export":
         return False
-    return subject.has("skyrl.terminal_bench") or "terminal_bench" in subject.entrypoint
+    return subject.has_agentic_section or "terminal_bench" in subject.entrypoint

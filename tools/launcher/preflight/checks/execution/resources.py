@@ -7,24 +7,26 @@ from typing import NamedTuple
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.checks.execution.reading import is_embedded
+from tools.launcher.preflight.checks.geometry.in_step import (
+    WIDTH,
+    placement_repair,
+    same_width,
+    widths_differ,
+)
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry
 from tools.launcher.preflight.sizes import AUTOMATIC, GIB, Size, in_gib, size_of, size_text
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
-from tools.launcher.preflight.wording import also, set_to, shown
+from tools.launcher.preflight.wording import set_to, shown
 
 _ALLOCATION = "iris.allocation"
 _CPU = f"{_ALLOCATION}.cpu"
 _VARIANT = f"{_ALLOCATION}.gpu_variant"
-_WIDTH = f"{_ALLOCATION}.gpus_per_node"
 _SIZES = ("memory", "disk")
-_ROLE_WIDTHS = (
-    "skyrl.trainer.placement.policy_num_gpus_per_node",
-    "skyrl.trainer.placement.ref_num_gpus_per_node",
-)
 
 _FULL_UNITS = frozenset(f"{letter}{rest}" for letter in "kmgtp" for rest in ("b", "i", "ib"))
-_SMALLEST = 2**20
+_MIB = 2**20
+_SMALLEST = _MIB
 """Bytes; no container starts with less, so a smaller size has lost its unit."""
 
 
@@ -81,10 +83,10 @@ def exe_04(subject: PreflightSubject) -> Iterator[Finding]:
 
 @check(
     "EXE-30",
-    "memory and disk are more than a few bytes",
+    "memory and disk are those of a node",
     area="execution",
-    rule="memory, disk >= 1 MiB; a number without unit counts bytes",
-    prevents="The pod is killed before anything starts.",
+    rule="memory, disk >= 1 MiB, and not less than 1 GiB (warning); a number without unit counts bytes",
+    prevents="The pod is killed before anything starts, or as soon as Python imports the trainer.",
     inputs=("spec",),
     source="contract runtime-facts.md §14: a plain number is bytes; nobody checks it",
 )
@@ -98,6 +100,14 @@ def exe_30(subject: PreflightSubject) -> Iterator[Finding]:
                 path=request.path,
                 message=f"{request.field} {shown(request.written)} is {size.bytes} bytes{why}",
                 repair=set_to(request.path, *dict.fromkeys((meant, AUTOMATIC))),
+            )
+        elif size is not None and _SMALLEST <= size.bytes < GIB and not is_embedded(subject):
+            yield Finding(
+                path=request.path,
+                message=f"{request.field} {shown(request.written)} is {size.bytes / _MIB:.4g} MiB: no training task fits into "
+                "less than 1 GiB",
+                repair=set_to(request.path, *dict.fromkeys((f"{size.number}GB", AUTOMATIC))),
+                severity="warning",
             )
 
 
@@ -231,26 +241,15 @@ def exe_06(subject: PreflightSubject) -> Iterator[Finding]:
     asked = geometry.gpus_per_node
     # An embedded cluster counts GPUs instead of having them, so that a part of a node is fine.
     wrong = has is not None and (asked > has if is_embedded(subject) else asked != has)
-    if wrong and not _other_width_than_the_policy(geometry):
+    if wrong and not widths_differ(subject):  # GEO-02, GEO-11
         card = subject.cluster
         yield Finding(
-            path=_WIDTH,
+            path=WIDTH,
             message=f"the nodes of {card.name if card is not None else ''} have {has} GPUs, gpus_per_node={asked}",
-            repair=also(
-                set_to(_WIDTH, has),
-                *(set_to(path, has) for path in _ROLE_WIDTHS if subject.get(path) not in (None, has)),
-            ),
+            repair=placement_repair(subject, same_width(subject, has)),
         )
     if unknown is not None:
         raise unknown
-
-
-def _other_width_than_the_policy(geometry: Geometry) -> bool:
-    """Whether GEO-11 reports the width already."""
-    try:
-        return not geometry.export_mode and geometry.policy_gpus_per_node != geometry.gpus_per_node
-    except (MissingFact, UnreadableValue):
-        return False
 
 
 def _variant_problems(subject: PreflightSubject) -> Iterator[Finding]:

@@ -129,11 +129,17 @@ def exe_15(subject: PreflightSubject) -> Iterator[Finding]:
         yield Finding(
             path=CHECKPOINTS,
             message=f"checkpoints live {counted(days, 'day')}, shorter than {why}; the queue comes on top",
-            repair=f"set temporary_storage_ttl_days={enough} in the retention"
+            repair=_longer_lifetime(subject, place, enough)
             if enough is not None
             else f"shorten the run: no lifetime is longer than {TTL_STEPS_DAYS[-1]} days",
             severity="warning",
         )
+
+
+def _longer_lifetime(subject: PreflightSubject, place: Place, days: int) -> str:
+    if subject.planned is not None:
+        return f"set temporary_storage_ttl_days={days} in the retention"
+    return set_to(place.path, bare(place.address.replace(f"/{place.lifetime}/", f"/ttl={days}d/")))
 
 
 @check(

@@ -188,6 +188,8 @@ def exe_34(subject: PreflightSubject) -> Iterator[Finding]:
     if (
         subject.planned is not None
         or not subject.source_form
+        or not isinstance(subject.get("skyrl"), dict)
+        or not isinstance(subject.get("runtime"), dict)
         or not all(isinstance(c, dict) for c in contents)
     ):
         return

@@ -36,7 +36,7 @@ _RECIPE_POLICY = ("skyrl.trainer.ckpt_interval", "skyrl.trainer.resume_mode")
     "the W&B entity and project are written out, and of the context budget the fractions that are used (the rest: CTX-01)",
     prevents="Many GPUs run for days on a value that nobody chose.",
     inputs=("spec", "cluster", "runtime"),
-    source="pre-launch review of large runs (issue 3); nobody checks it",
+    source="what is reviewed before large launches; nobody checks it",
 )
 def exe_27(subject: PreflightSubject) -> Iterator[Finding]:
     threshold = subject.cluster_fact("smoke_threshold_nodes")

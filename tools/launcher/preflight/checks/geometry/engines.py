@@ -4,54 +4,40 @@ from collections.abc import Iterator
 
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.checks.geometry.in_step import (
+    colocated_changes,
+    engines_of_allocation,
+    placement_repair,
+    widths_differ,
+)
+from tools.launcher.preflight.engine_sizes import (
+    DP,
+    ENGINES,
+    EP,
+    TP,
+    engine_changes,
+    engine_settings,
+)
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, ceil_div, divisors, nearest
-from tools.launcher.preflight.subject import PreflightSubject, is_count
-from tools.launcher.preflight.wording import also, counted, listed, set_to, shown
-
-_ENGINE = "skyrl.generator.inference_engine_"
-_TP = f"{_ENGINE}tensor_parallel_size"
-_PP = f"{_ENGINE}pipeline_parallel_size"
-_DP = f"{_ENGINE}data_parallel_size"
-_EP = f"{_ENGINE}expert_parallel_size"
-_ENGINES = "skyrl.generator.num_inference_engines"
-
-
-def _settings(subject: PreflightSubject, **wanted: int) -> str:
-    """The repair which gives engines the sizes `wanted` and keeps experts spread as before.
-
-    Reads leniently, so that another bad value does not hide the finding which is repaired.
-    """
-    paths = {"engines": _ENGINES, "tp": _TP, "pp": _PP, "dp": _DP, "ep": _EP}
-    sizes = {name: subject.get(path) for name, path in paths.items()} | wanted
-    if is_count(sizes["ep"]) and sizes["ep"] != 1 and is_count(sizes["tp"]) and is_count(sizes["dp"]):
-        sizes["ep"] = sizes["tp"] * sizes["dp"]
-    return also(
-        *(set_to(path, sizes[name]) for name, path in paths.items() if sizes[name] != subject.get(path))
-    )
-
-
-def _colocated_repair(subject: PreflightSubject, geometry: Geometry) -> str:
-    """The nearest TP whose slices tile a node and whose engines use the policy's GPUs exactly.
-
-    PP and DP are given up only if no TP fits them.
-    """
-    width, world, ranks = geometry.policy_gpus_per_node, geometry.policy_world, subject.get(_DP)
-    kept = (geometry.engine_pp, ranks if is_count(ranks) else 1)
-    for pp, dp in (kept, (geometry.engine_pp, 1), (1, 1)):
-        fitting = [tp for tp in divisors(width) if width % (tp * pp) == 0 and world % (tp * pp * dp) == 0]
-        if fitting:
-            break
-    tp = nearest(fitting, geometry.engine_tp)
-    return _settings(subject, tp=tp, pp=pp, dp=dp, engines=world // (tp * pp * dp))
+from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue, is_count
+from tools.launcher.preflight.wording import counted, listed, set_to, shown
 
 
 def _slice_repair(subject: PreflightSubject, geometry: Geometry) -> str:
-    """The nearest slice that fits a node of disaggregated engines, changing PP only if it must."""
-    width = geometry.policy_gpus_per_node
-    if geometry.engine_pp <= width:
-        return _settings(subject, tp=min(geometry.engine_tp, width // geometry.engine_pp))
-    return _settings(subject, tp=min(geometry.engine_tp, width), pp=1)
+    """The largest slice that fills a node of disaggregated engines, and as many engines as the allocation holds.
+
+    PP changes only if it must.
+    """
+    width, present = geometry.policy_gpus_per_node, geometry.engine_pp
+    pp = present if width % present == 0 else 1
+    tp = max(tp for tp in divisors(width // pp) if tp <= geometry.engine_tp)
+    changes = engine_changes(subject, tp=tp, pp=pp)
+    try:
+        engines = engines_of_allocation(subject.with_values(changes))
+    except (MissingFact, UnreadableValue):
+        engines = None
+    return engine_settings(subject, tp=tp, pp=pp, **({} if engines is None else {"engines": engines}))
 
 
 @check(
@@ -71,10 +57,10 @@ def geo_03(subject: PreflightSubject) -> Iterator[Finding]:
     width, size = geometry.policy_gpus_per_node, geometry.engine_slice
     if width % size:
         yield Finding(
-            path=_TP,
+            path=TP,
             message=f"colocated engine slice TP*PP={size} does not tile {counted(width, 'GPU')} per node "
             f"({width} % {size} = {width % size}). Choose TP*PP from {listed(divisors(width))}",
-            repair=_colocated_repair(subject, geometry),
+            repair=placement_repair(subject, colocated_changes(subject)),
         )
 
 
@@ -97,12 +83,12 @@ def geo_04(subject: PreflightSubject) -> Iterator[Finding]:
         return
     fitting = max(1, width // geometry.engine_slice)
     # As many ranks as before, in smaller engines.
-    engines = subject.get(_ENGINES)
+    engines = subject.get(ENGINES)
     more = {"engines": max(1, engines * geometry.engine_dp // fitting)} if is_count(engines) else {}
-    repair = _settings(subject, dp=fitting, **more)
+    repair = engine_settings(subject, dp=fitting, **more)
     if geometry.multiprocess_engines:
         yield Finding(
-            path=_DP,
+            path=DP,
             message=f"one engine of {gpus} GPUs crosses nodes of {width}: only the launcher's multiprocess back end "
             "allows it, Marin's own build refuses it",
             repair=repair,
@@ -110,7 +96,7 @@ def geo_04(subject: PreflightSubject) -> Iterator[Finding]:
         )
         return
     yield Finding(
-        path=_DP,
+        path=DP,
         message=f"one engine needs TP*PP*DP={gpus} GPUs, a node has {width}. Reduce DP to {fitting} and use more engines",
         repair=repair,
     )
@@ -132,9 +118,9 @@ def geo_05(subject: PreflightSubject) -> Iterator[Finding]:
     width, size = geometry.policy_gpus_per_node, geometry.engine_slice
     if size > width:
         yield Finding(
-            path=_TP,
+            path=TP,
             message=f"TP*PP={size} exceeds the {counted(width, 'GPU')} of a node",
-            repair=_colocated_repair(subject, geometry)
+            repair=placement_repair(subject, colocated_changes(subject))
             if geometry.colocate_all
             else _slice_repair(subject, geometry),
         )
@@ -154,10 +140,10 @@ def geo_06(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
     if geometry.expert_group % geometry.engine_ep:
         yield Finding(
-            path=_EP,
+            path=EP,
             message=f"EP={geometry.engine_ep} does not divide TP*DP={geometry.expert_group}. "
             f"Divisors: {listed(divisors(geometry.expert_group))}",
-            repair=set_to(_EP, nearest(divisors(geometry.expert_group), geometry.engine_ep)),
+            repair=set_to(EP, nearest(divisors(geometry.expert_group), geometry.engine_ep)),
         )
 
 
@@ -176,9 +162,9 @@ def geo_07(subject: PreflightSubject) -> Iterator[Finding]:
         return
     if geometry.engine_ep not in (1, geometry.expert_group):
         yield Finding(
-            path=_EP,
+            path=EP,
             message=f"EP={geometry.engine_ep} with TP*DP={geometry.expert_group}: vLLM spans exactly TP*DP ranks",
-            repair=set_to(_EP, *dict.fromkeys((geometry.expert_group, 1))),
+            repair=set_to(EP, *dict.fromkeys((geometry.expert_group, 1))),
         )
 
 
@@ -190,20 +176,22 @@ def geo_07(subject: PreflightSubject) -> Iterator[Finding]:
     prevents="A placement bundle index out of range, or idle GPUs.",
     inputs=("spec",),
     source="catalogue GEO-08 (#23), failure row 37 (OpenRLHF#728); Marin at build time",
+    implied_by=("GEO-19",),
 )
 def geo_08(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
     if not geometry.colocate_all or not geometry.engines_local:
         return
     world, rollout, each = geometry.policy_world, geometry.rollout_gpus, geometry.engine_gpus
-    if world == rollout:
+    # With the width that GEO-02 and GEO-11 ask for, the policy has other GPUs.
+    if world == rollout or widths_differ(subject):
         return
     if world % each == 0 and geometry.policy_gpus_per_node % geometry.engine_slice == 0:
-        repair = set_to(_ENGINES, world // each)
+        repair = set_to(ENGINES, world // each)
     else:
-        repair = _colocated_repair(subject, geometry)
+        repair = placement_repair(subject, colocated_changes(subject))
     yield Finding(
-        path=_ENGINES,
+        path=ENGINES,
         message=f"colocated: policy has {counted(world, 'GPU')}, engines use E*TP*PP*DP={geometry.engines}*{each}={rollout}",
         repair=repair,
     )
@@ -273,10 +261,10 @@ def geo_22(subject: PreflightSubject) -> Iterator[Finding]:
     size = geometry.engine_slice if geometry.multiprocess_engines else geometry.engine_gpus
     if size <= width and width % size:
         yield Finding(
-            path=_TP,
+            path=TP,
             message=f"engines of {counted(size, 'GPU')} leave {width % size} of {width} GPUs idle per rollout node. "
             f"Sizes that fill a node: {listed(divisors(width))}",
-            repair=_settings(subject, tp=nearest(divisors(width), size), pp=1, dp=1),
+            repair=engine_settings(subject, tp=nearest(divisors(width), size), pp=1, dp=1),
             severity="warning",
         )
 
@@ -299,9 +287,9 @@ def geo_24(subject: PreflightSubject) -> Iterator[Finding]:
     if engines % fit:
         full = ceil_div(engines, fit) * fit
         yield Finding(
-            path=_ENGINES,
+            path=ENGINES,
             message=f"{counted(engines, 'engine')} at {fit} per node leave room for {full - engines} more on the last rollout node",
-            repair=set_to(_ENGINES, full, *([full - fit] if full > fit else [])),
+            repair=set_to(ENGINES, full, *([full - fit] if full > fit else [])),
             severity="warning",
         )
 

@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator
 
-from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.checks.geometry.in_step import (
+    NODES,
+    POLICY_NODES,
+    REFERENCE_NODES,
+    VARIANT,
+    WIDTH,
+    placement_repair,
+    resized,
+    same_width,
+)
+from tools.launcher.preflight.engine_sizes import ENGINES
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import NVL72_GPUS_PER_POD, Geometry, ceil_div, node_width_of
-from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
+from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.teachers import teacher_nodes
-from tools.launcher.preflight.wording import also, counted, listed, set_to, shown
-
-_NODES = "iris.allocation.num_nodes"
-_WIDTH = "iris.allocation.gpus_per_node"
-_ROLE_WIDTHS = (
-    "skyrl.trainer.placement.policy_num_gpus_per_node",
-    "skyrl.trainer.placement.ref_num_gpus_per_node",
-)
+from tools.launcher.preflight.wording import counted, listed, set_to, shown
 
 NVL72_SCHEDULABLE_RACK_NODES = 16
 NVL72_LEAST_NODES_PER_RACK = 10
@@ -37,18 +40,14 @@ def geo_09(subject: PreflightSubject) -> Iterator[Finding]:
     allocated = geometry.num_nodes * geometry.policy_gpus_per_node
     if geometry.planned_gpus > allocated:
         yield Finding(
-            path=_NODES,
+            path=NODES,
             message=f"roles need {counted(geometry.planned_gpus, 'GPU')}, the allocation of {counted(geometry.num_nodes, 'node')} "
             f"has {allocated}",
             repair=_fitting(subject, geometry),
         )
 
 
-_FILLED = (
-    "skyrl.trainer.placement.policy_num_nodes",
-    "skyrl.trainer.placement.ref_num_nodes",
-    "skyrl.generator.num_inference_engines",
-)
+_FILLED = (POLICY_NODES, REFERENCE_NODES, ENGINES)
 """Counts which the launcher fills from the whole allocation, so that they grow with it."""
 
 
@@ -58,7 +57,7 @@ def _fitting(subject: PreflightSubject, geometry: Geometry) -> str:
     if left_out and not geometry.colocate_all and not geometry.export_mode:
         return f"write {listed(left_out)}: the launcher fills what is left out from the whole allocation"
     nodes = max(geometry.derived_nodes, ceil_div(geometry.planned_gpus, geometry.policy_gpus_per_node))
-    return set_to(_NODES, nodes)
+    return set_to(NODES, nodes)
 
 
 @check(
@@ -87,7 +86,7 @@ def geo_10(subject: PreflightSubject) -> Iterator[Finding]:
         parts = listed(f"{name} {count}" for name, count in counts if count)
     if geometry.num_nodes != wanted:
         yield Finding(
-            path=_NODES,
+            path=NODES,
             message=f"allocation has {counted(geometry.num_nodes, 'node')}, the roles occupy {wanted} ({parts})",
             repair=_fitting(subject, geometry),
         )
@@ -110,7 +109,7 @@ def geo_14(subject: PreflightSubject) -> Iterator[Finding]:
         and geometry.num_nodes < geometry.derived_nodes
     ):
         yield Finding(
-            path=_NODES,
+            path=NODES,
             message=f"separate reference adds {counted(geometry.reference_nodes, 'node')}: {geometry.derived_nodes} needed, "
             f"{geometry.num_nodes} allocated",
             repair=_fitting(subject, geometry),
@@ -134,7 +133,7 @@ def geo_16(subject: PreflightSubject) -> Iterator[Finding]:
         and geometry.num_nodes < geometry.derived_nodes
     ):
         yield Finding(
-            path=_NODES,
+            path=NODES,
             message=f"draft training adds 1 node: {geometry.derived_nodes} needed, {geometry.num_nodes} allocated",
             repair=_fitting(subject, geometry),
         )
@@ -158,35 +157,38 @@ def nvl72_racks(nodes: int, rack: int) -> int | None:
     source="catalogue GEO-21 (#36); Iris, at submission",
 )
 def geo_21(subject: PreflightSubject) -> Iterator[Finding]:
-    variant = subject.text("iris.allocation.gpu_variant")
+    variant = subject.text(VARIANT)
     if node_width_of(variant) is None:
         return
     geometry = Geometry.of(subject)
-    rack = subject.cluster.schedulable_rack_nodes if subject.cluster is not None else None
-    rack = rack if rack is not None else NVL72_SCHEDULABLE_RACK_NODES
-    nodes = geometry.num_nodes
+    rack, nodes = _rack(subject), geometry.num_nodes
     if nvl72_racks(nodes, rack) is None:
-        around = range(max(1, nodes - 2 * rack), nodes + 2 * rack)
-        valid = sorted((n for n in around if nvl72_racks(n, rack)), key=lambda n: (abs(n - nodes), n))[:4]
+        valid = sorted(_racked(subject, nodes, rack), key=lambda n: (abs(n - nodes), n))[:4]
         yield Finding(
-            path=_NODES,
+            path=NODES,
             message=f"{nodes} NVL72 nodes do not split evenly over {ceil_div(nodes, rack)} racks of {rack} with at "
             f"least {NVL72_LEAST_NODES_PER_RACK} each. Valid near {nodes}: {listed(sorted(valid))}",
-            repair=set_to(_NODES, *valid),
+            repair=placement_repair(subject, resized(subject, valid[0])),
         )
     known = subject.cluster is not None and subject.cluster.gpus_per_node is not None
     if geometry.gpus_per_node != NVL72_GPUS_PER_POD and not known:  # EXE-06 compares with a card
         yield Finding(
-            path=_WIDTH,
+            path=WIDTH,
             message=f"pods on {shown(variant)} use {NVL72_GPUS_PER_POD} GPUs, gpus_per_node={geometry.gpus_per_node}",
-            repair=also(
-                *(
-                    set_to(path, NVL72_GPUS_PER_POD)
-                    for path in (_WIDTH, *_ROLE_WIDTHS)
-                    if path == _WIDTH or subject.get(path) not in (None, NVL72_GPUS_PER_POD)
-                )
-            ),
+            repair=placement_repair(subject, same_width(subject, NVL72_GPUS_PER_POD)),
         )
+
+
+def _racked(subject: PreflightSubject, nodes: int, rack: int) -> list[int]:
+    """The sizes of a gang around `nodes` that racks admit and the cluster has; 1 is always one."""
+    most = subject.cluster.max_nodes if subject.cluster is not None else None
+    top = nodes + 2 * rack if most is None else min(nodes + 2 * rack, most + 1)
+    return [n for n in range(max(1, min(nodes, top) - 2 * rack), top) if nvl72_racks(n, rack)] or [1]
+
+
+def _rack(subject: PreflightSubject) -> int:
+    rack = subject.cluster.schedulable_rack_nodes if subject.cluster is not None else None
+    return rack if rack is not None else NVL72_SCHEDULABLE_RACK_NODES
 
 
 @check(
@@ -206,25 +208,17 @@ def geo_25(subject: PreflightSubject) -> Iterator[Finding]:
     nodes = Geometry.of(subject).num_nodes
     if nodes > available:
         yield Finding(
-            path=_NODES,
+            path=NODES,
             message=f"{counted(nodes, 'node')} requested, {name} has {available}",
-            repair=_smaller(subject, available),
+            repair=placement_repair(subject, resized(subject, _most_nodes(subject, available))),
         )
 
 
-def _smaller(subject: PreflightSubject, available: int) -> str:
-    """The repair to `available` nodes; colocated roles shrink with the allocation, else GEO-09 undoes it."""
-    geometry = Geometry.of(subject)
-    try:
-        gpus = available * geometry.policy_gpus_per_node
-        together = geometry.colocate_all and geometry.policy_nodes == geometry.num_nodes
-        if not together or gpus % geometry.engine_gpus:
-            return set_to(_NODES, available)
-        sizes = dict.fromkeys(_FILLED[:2], available) | {_FILLED[2]: gpus // geometry.engine_gpus}
-    except (MissingFact, UnreadableValue):
-        return set_to(_NODES, available)
-    roles = (set_to(path, size) for path, size in sizes.items() if subject.has(path))
-    return also(set_to(_NODES, available), *roles)
+def _most_nodes(subject: PreflightSubject, available: int) -> int:
+    """The largest gang of at most `available` nodes that racks admit, where the machine has racks (GEO-21)."""
+    if node_width_of(subject.get(VARIANT)) is None:
+        return available
+    return max(_racked(subject, available, _rack(subject)))
 
 
 CHECKS = (geo_09, geo_10, geo_14, geo_16, geo_21, geo_25)

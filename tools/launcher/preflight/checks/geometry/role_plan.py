@@ -3,21 +3,37 @@
 from collections.abc import Iterator
 from typing import Any
 
+from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.checks.geometry.in_step import (
+    NODES,
+    POLICY_NODES,
+    POLICY_WIDTH,
+    REFERENCE_WIDTH,
+    WIDTH,
+    agreed_width,
+    fitting_count,
+    placement_repair,
+    same_width,
+    widths_differ,
+)
 from tools.launcher.preflight.declared import declaration
 from tools.launcher.preflight.findings import Finding
-from tools.launcher.preflight.geometry import Geometry, node_width_of
-from tools.launcher.preflight.subject import MAX_COUNT, PreflightSubject, is_count, readable_count
+from tools.launcher.preflight.geometry import Geometry
+from tools.launcher.preflight.subject import (
+    MAX_COUNT,
+    PreflightSubject,
+    UnreadableValue,
+    is_count,
+    readable_count,
+)
 from tools.launcher.preflight.teachers import placement, teachers
-from tools.launcher.preflight.wording import also, counted, set_to, shown
+from tools.launcher.preflight.wording import counted, set_to, shown
 from tools.launcher.rl.topology import ROLE_PLAN_PATHS
 
 _PLACEMENT = "skyrl.trainer.placement"
-_NODES = "iris.allocation.num_nodes"
-_WIDTH = "iris.allocation.gpus_per_node"
-_VARIANT = "iris.allocation.gpu_variant"
 _FLAGS = (f"{_PLACEMENT}.colocate_all", f"{_PLACEMENT}.colocate_policy_ref")
-_ALLOCATION = (_NODES, _WIDTH)
+_ALLOCATION = (NODES, WIDTH)
 _COUNTS = tuple(f"skyrl.{path}" for _, path in ROLE_PLAN_PATHS if f"skyrl.{path}" not in _FLAGS)
 _SECTIONS = ("trainer", "trainer.placement", "generator")
 """Inner nodes of the role-plan paths."""
@@ -46,7 +62,7 @@ def geo_01(subject: PreflightSubject) -> Iterator[Finding]:
             path=path,
             message=f"{'allocation' if path in _ALLOCATION else 'role plan'}: {path.rpartition('.')[2]} must be "
             f"a positive integer{limit}, got {shown(value)}{reading}",
-            repair=set_to(path, 1 if meant is None else meant),
+            repair=set_to(path, fitting_count(subject, path) if meant is None else meant),
             severity="warning" if converted else "error",
         )
     for path in _FLAGS:
@@ -69,21 +85,36 @@ def geo_01(subject: PreflightSubject) -> Iterator[Finding]:
 )
 def geo_02(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
-    policy, node = geometry.policy_gpus_per_node, geometry.gpus_per_node
-    card = subject.cluster.gpus_per_node if subject.cluster is not None else None
-    # If the policy has the cluster's width, the allocation is what is wrong (GEO-11).
-    if policy < node and policy != card and not geometry.export_mode:
+    if _takes_part_of_nodes(subject):
+        policy, node = geometry.policy_gpus_per_node, geometry.gpus_per_node
         yield Finding(
-            path=f"{_PLACEMENT}.policy_num_gpus_per_node",
+            path=POLICY_WIDTH,
             message=f"policy uses {policy} of {node} GPUs per node; roles take whole nodes only",
-            repair=set_to(f"{_PLACEMENT}.policy_num_gpus_per_node", node),
+            repair=placement_repair(subject, same_width(subject, agreed_width(subject))),
         )
     if geometry.policy_nodes > geometry.num_nodes:
         yield Finding(
-            path=f"{_PLACEMENT}.policy_num_nodes",
+            path=POLICY_NODES,
             message=f"policy_num_nodes={geometry.policy_nodes} exceeds the allocation of {counted(geometry.num_nodes, 'node')}",
-            repair=set_to(_NODES, geometry.policy_nodes),
+            repair=placement_repair(subject, {NODES: _needed_nodes(subject)}),
         )
+
+
+def _takes_part_of_nodes(subject: PreflightSubject) -> bool:
+    """Whether the policy leaves GPUs of its nodes; if it has their real width, the allocation is wrong (GEO-11)."""
+    geometry = Geometry.of(subject)
+    policy = geometry.policy_gpus_per_node
+    part = policy < geometry.gpus_per_node and policy != agreed_width(subject)
+    return part and not geometry.export_mode
+
+
+def _needed_nodes(subject: PreflightSubject) -> int:
+    """The nodes of all roles, those of the policy where others cannot be read."""
+    geometry = Geometry.of(subject)
+    try:
+        return max(geometry.derived_nodes, geometry.policy_nodes)
+    except (MissingFact, UnreadableValue):
+        return geometry.policy_nodes
 
 
 @check(
@@ -98,21 +129,14 @@ def geo_02(subject: PreflightSubject) -> Iterator[Finding]:
 def geo_11(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
     policy, node = geometry.policy_gpus_per_node, geometry.gpus_per_node
-    if policy == node or (geometry.export_mode and policy < node):
+    if not widths_differ(subject) or _takes_part_of_nodes(subject):
         return
     card = subject.cluster.gpus_per_node if subject.cluster is not None else None
-    # Without a card, what the GPU variant says, then the wider of the two.
-    width = card or node_width_of(subject.get(_VARIANT)) or max(policy, node)
-    fixes = [
-        set_to(path, width)
-        for path, value in ((_WIDTH, node), (f"{_PLACEMENT}.policy_num_gpus_per_node", policy))
-        if value != width
-    ]
     both = f"must equal the node's {card}" if card is not None else "must be equal"
     yield Finding(
-        path=_WIDTH,
+        path=WIDTH,
         message=f"allocation.gpus_per_node={node}, policy uses {policy}; both {both}",
-        repair=also(*fixes),
+        repair=placement_repair(subject, same_width(subject, agreed_width(subject))),
     )
 
 
@@ -127,12 +151,14 @@ def geo_11(subject: PreflightSubject) -> Iterator[Finding]:
 )
 def geo_12(subject: PreflightSubject) -> Iterator[Finding]:
     geometry = Geometry.of(subject)
+    if widths_differ(subject):
+        return  # The repair of GEO-02 and GEO-11 decides the width.
     if geometry.reference_gpus_per_node != geometry.policy_gpus_per_node:
         yield Finding(
-            path=f"{_PLACEMENT}.ref_num_gpus_per_node",
+            path=REFERENCE_WIDTH,
             message=f"roles use node widths {geometry.policy_gpus_per_node} (policy) and "
             f"{geometry.reference_gpus_per_node} (reference); one width is needed",
-            repair=set_to(f"{_PLACEMENT}.ref_num_gpus_per_node", geometry.policy_gpus_per_node),
+            repair=set_to(REFERENCE_WIDTH, geometry.policy_gpus_per_node),
         )
     for path, settings in teachers(subject):
         resources = settings.get("resources")
@@ -227,6 +253,7 @@ def geo_19(subject: PreflightSubject) -> Iterator[Finding]:
                 if found is None
                 else f"{found.where}{section}={found.written}, which must be a mapping",
                 repair=f"write the settings of {path} as a mapping, or delete {path}",
+                section=None if path == "skyrl" else path,  # DOC-04 says it of skyrl.
             )
 
 

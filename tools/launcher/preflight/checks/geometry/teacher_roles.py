@@ -1,7 +1,7 @@
 """Teachers of a distillation run."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -65,8 +65,16 @@ def _source_problems(subject: PreflightSubject, path: str, settings: dict[str, A
         yield Finding(
             path=f"{path}.source",
             message=f"teacher source {shown(source)} has no scoring adapter in this runtime. Known: {listed(supported)}",
-            repair=set_to(f"{path}.source", *supported),
+            repair=_source_repair(path, settings, supported),
         )
+
+
+def _source_repair(path: str, settings: dict[str, Any], supported: Sequence[str]) -> str:
+    """The source for which the teacher has the settings, else words: a source alone is not enough."""
+    for part, source in (("endpoints", "openai_compatible"), ("resources", "local_inference")):
+        if settings.get(part) and source in supported:
+            return set_to(f"{path}.source", source)
+    return f"write a teacher of the source {' or '.join(supported)} with the settings that belong to it"
 
 
 def _resource_problems(path: str, settings: dict[str, Any]) -> Iterator[Finding]:

@@ -10,12 +10,6 @@ from tools.launcher.preflight.schedule import trains
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import below, counted, delete, set_to, shown
 
-_SECTION = "skyrl.terminal_bench"
-_HARBOR = f"{_SECTION}.harbor"
-_VERIFIER = f"{_HARBOR}.verifier_override_timeout_sec"
-_TRIALS = f"{_HARBOR}.n_concurrent_trials"
-_MASKS = f"{_HARBOR}.mask_exceptions"
-_LOGPROBS = f"{_HARBOR}.preserve_logprobs_on_timeout"
 _COORDINATORS = "skyrl.trajectory_runner.process_pool.num_coordinators"
 _AGENTIC = ("terminal_bench", "terminal_bench_generate")
 
@@ -37,60 +31,62 @@ MAX_TRIALS_PER_COORDINATOR = 66
     source="catalogue OBJ-10 (#99), MarinSkyRL cloud/iris/recipe_preflight.py@4c8d412f; a branch tool",
 )
 def obj_10(subject: PreflightSubject) -> Iterator[Finding]:
-    if not subject.source_form:
-        return
+    section = subject.agentic_section
     agentic = subject.entrypoint in _AGENTIC
-    if subject.has(_SECTION) != agentic:
+    if subject.has_agentic_section != agentic:
         yield Finding(
-            path=_SECTION,
+            path=section,
             message=f"entry point {subject.entrypoint} without a terminal_bench section"
             if agentic
             else f"a terminal_bench section makes the run agentic, the entry point is {subject.entrypoint}",
-            repair="write the terminal_bench section of the recipe" if agentic else delete(_SECTION),
+            repair=f"write the section {section}" if agentic else delete(section),
             severity="warning",
         )
-    harbor = subject.get(_HARBOR)
+    place = f"{section}.harbor"
+    harbor = subject.get(place)
     if not agentic or not isinstance(harbor, dict):
         return
     if trains(subject):
-        yield from _trial_problems(subject)
+        yield from _trial_problems(subject, place)
     known = subject.manifest().harbor_keys
     if known is None:
         raise MissingFact("harbor_keys in the runtime manifest")
     for key in sorted(set(harbor) - set(known), key=str):
         yield Finding(
-            path=below(_HARBOR, key),
+            path=below(place, key),
             message=f"terminal_bench.harbor has no key {shown(key)}; Harbor drops it",
-            repair=delete(below(_HARBOR, key)),
+            repair=delete(below(place, key)),
             severity="warning",
         )
 
 
-def _trial_problems(subject: PreflightSubject) -> Iterator[Finding]:
-    timeout = subject.get(_VERIFIER)
+def _trial_problems(subject: PreflightSubject, harbor: str) -> Iterator[Finding]:
+    verifier, trials_path = f"{harbor}.verifier_override_timeout_sec", f"{harbor}.n_concurrent_trials"
+    masks, logprobs = f"{harbor}.mask_exceptions", f"{harbor}.preserve_logprobs_on_timeout"
+    timeout = subject.get(verifier)
     if type(timeout) in (int, float) and timeout < MIN_VERIFIER_TIMEOUT:
         yield Finding(
-            path=_VERIFIER,
+            path=verifier,
             message=f"verifier timeout {shown(timeout)}s is below {MIN_VERIFIER_TIMEOUT}s",
-            repair=set_to(_VERIFIER, MIN_VERIFIER_TIMEOUT),
+            repair=set_to(verifier, MIN_VERIFIER_TIMEOUT),
             severity="warning",
         )
-    if not subject.has(_MASKS):
+    if not subject.has(masks):
         yield Finding(
-            path=_MASKS,
+            path=masks,
             message="mask_exceptions is not declared: failures of the sandbox score zero like wrong answers",
             repair="list the exceptions of the infrastructure in mask_exceptions",
             severity="warning",
         )
-    if subject.get(_LOGPROBS) is True:
+    if subject.get(logprobs) is True:
         yield Finding(
-            path=_LOGPROBS,
+            path=logprobs,
             message="preserve_logprobs_on_timeout is true: cut trials are trained on",
-            repair=set_to(_LOGPROBS, False),
+            repair=set_to(logprobs, False),
             severity="warning",
         )
-    if subject.has(_TRIALS):
-        trials, coordinators = subject.positive(_TRIALS), subject.positive(_COORDINATORS)
+    if subject.has(trials_path):
+        trials, coordinators = subject.positive(trials_path), subject.positive(_COORDINATORS)
         if trials > coordinators * MAX_TRIALS_PER_COORDINATOR:
             yield Finding(
                 path=_COORDINATORS,

@@ -69,7 +69,8 @@ def obj_02(subject: PreflightSubject) -> Iterator[Finding]:
     ):
         value = subject.text(path)
         if value not in known:
-            near = get_close_matches(value, known, n=2) or known
+            offered = manifest.placeable_estimators if path == _ESTIMATOR else known
+            near = get_close_matches(value, offered, n=2) or offered
             yield Finding(
                 path=path,
                 message=f"unknown {path.rpartition('.')[2]} {shown(value)}. Known: {listed(known)}",
@@ -136,10 +137,9 @@ def obj_16(subject: PreflightSubject) -> Iterator[Finding]:
             repair=plain,
         )
     switch = manifest.exact_completion_switches.get(entrypoint)
-    # The launcher renames the section of the recipe when it composes the document.
-    if switch is None or not subject.source_form:
+    if switch is None:
         return
-    path = f"skyrl.{switch}"
+    path = f"skyrl.{switch}".replace("skyrl.terminal_bench.", f"{subject.agentic_section}.")
     state = subject.get(path)
     if state is not True:
         yield Finding(

@@ -30,13 +30,18 @@ _EXTERNAL_ONLY = ("endpoints", "tokenizer_fingerprint", "max_sequence_length", "
 _TOP_K_EVIDENCE = "topk_distribution"
 
 
+def _doubt(*, path: str, message: str, repair: str) -> Finding:
+    """What this commit refuses is known of its neighbours only (contract, runtime-facts.md §10): a warning."""
+    return Finding(path=path, message=message, repair=repair, severity="warning")
+
+
 @check(
     "OBJ-26",
     "teachers are written in the runtime's words",
     area="objective",
     rule="known fields; placement fits the source; evidence known, top_k with topk_distribution and only then; model "
     "has path and revision; backend vllm for local_inference only; endpoint settings for openai_compatible only",
-    prevents="The launcher refuses the document.",
+    prevents="The launcher may refuse the document; its rules are known of neighbouring commits.",
     inputs=("spec", "runtime"),
     source="contract runtime-facts.md §10, MarinSkyRL marinskyrl/distillation.py@068459a1; the launcher",
 )
@@ -65,7 +70,7 @@ def _field_problems(
     for field in sorted(set(content) - set(known), key=str):
         near = get_close_matches(str(field), known, n=1)
         hint = f"Did you mean {near[0]}?" if near else f"Its fields: {listed(known)}"
-        yield Finding(
+        yield _doubt(
             path=below(path, field),
             message=f"{path.removeprefix('skyrl.')} has no field {shown(field)}. {hint}",
             repair=delete(below(path, field)),
@@ -78,7 +83,7 @@ def _source_problems(path: str, settings: dict[str, Any]) -> Iterator[Finding]:
         return  # GEO-17
     allowed, where = _PLACEMENTS[source], placement(settings)
     if where not in allowed:
-        yield Finding(
+        yield _doubt(
             path=f"{path}.placement",
             message=f"a teacher of source {source} cannot be {shown(where)}. Placements: {listed(allowed)}",
             repair=set_to(f"{path}.placement", *allowed),
@@ -86,7 +91,7 @@ def _source_problems(path: str, settings: dict[str, Any]) -> Iterator[Finding]:
     if source != "openai_compatible":
         for name in _EXTERNAL_ONLY:
             if settings.get(name):
-                yield Finding(
+                yield _doubt(
                     path=f"{path}.{name}",
                     message=f"{name} is for openai_compatible teachers, the source is {source}",
                     repair=delete(f"{path}.{name}"),
@@ -95,13 +100,13 @@ def _source_problems(path: str, settings: dict[str, Any]) -> Iterator[Finding]:
         yield from _external_problems(path, settings)
     backend = settings.get("backend")
     if source == "local_inference" and backend != "vllm":
-        yield Finding(
+        yield _doubt(
             path=f"{path}.backend",
             message=f"a local_inference teacher needs backend vllm, got {shown(backend)}",
             repair=set_to(f"{path}.backend", "vllm"),
         )
     elif source != "local_inference" and backend is not None:
-        yield Finding(
+        yield _doubt(
             path=f"{path}.backend",
             message=f"backend is for local_inference teachers, the source is {source}",
             repair=delete(f"{path}.backend"),
@@ -110,20 +115,20 @@ def _source_problems(path: str, settings: dict[str, Any]) -> Iterator[Finding]:
 
 def _external_problems(path: str, settings: dict[str, Any]) -> Iterator[Finding]:
     if settings.get("resources") is not None:
-        yield Finding(
+        yield _doubt(
             path=f"{path}.resources",
             message="an external teacher reserves no nodes: resources is set",
             repair=delete(f"{path}.resources"),
         )
     if not is_count(settings.get("max_sequence_length")):
-        yield Finding(
+        yield _doubt(
             path=f"{path}.max_sequence_length",
             message=f"max_sequence_length must be a positive integer, got {shown(settings.get('max_sequence_length'))}",
             repair="write the window of the teacher in tokens",
         )
     timeout: Any = settings.get("request_timeout_seconds")
     if type(timeout) not in (int, float) or not POSITIVE.holds(timeout):
-        yield Finding(
+        yield _doubt(
             path=f"{path}.request_timeout_seconds",
             message=f"request_timeout_seconds must be {POSITIVE}, got {shown(timeout)}",
             repair=set_to(f"{path}.request_timeout_seconds", 600),
@@ -137,19 +142,19 @@ def _evidence_problems(subject: PreflightSubject, path: str, settings: dict[str,
     evidence, top_k = settings.get("evidence"), settings.get("top_k")
     known = sorted(set(objectives.values()))
     if evidence not in known:
-        yield Finding(
+        yield _doubt(
             path=f"{path}.evidence",
             message=f"evidence is {shown(evidence)}. Known: {listed(known)}",
             repair=set_to(f"{path}.evidence", *known),
         )
     elif evidence == _TOP_K_EVIDENCE and not is_count(top_k):
-        yield Finding(
+        yield _doubt(
             path=f"{path}.top_k",
             message=f"evidence {_TOP_K_EVIDENCE} needs top_k as a positive integer, got {shown(top_k)}",
             repair=set_to(f"{path}.top_k", 64),
         )
     elif evidence != _TOP_K_EVIDENCE and top_k is not None:
-        yield Finding(
+        yield _doubt(
             path=f"{path}.top_k",
             message=f"top_k={shown(top_k)} is for {_TOP_K_EVIDENCE}, the evidence is {evidence}",
             repair=delete(f"{path}.top_k"),
@@ -160,7 +165,7 @@ def _model_problems(path: str, settings: dict[str, Any]) -> Iterator[Finding]:
     model = settings.get("model")
     parts = [model.get(name) if isinstance(model, dict) else None for name in ("path", "revision")]
     if not all(isinstance(part, str) and part.strip() for part in parts):
-        yield Finding(
+        yield _doubt(
             path=f"{path}.model",
             message=f"a teacher needs model.path and model.revision, got {listed(shown(part) for part in parts)}",
             repair="write path and revision of the teacher's model",
@@ -173,7 +178,7 @@ def _model_problems(path: str, settings: dict[str, Any]) -> Iterator[Finding]:
     area="objective",
     rule="teachers and teacher_routing only with trainer.algorithm.distillation; objective and reward_mode known, "
     "coefficient > 0; routing_plan exists and routes to every teacher; evidence is the objective's",
-    prevents="The launcher refuses the document.",
+    prevents="The launcher may refuse the document; its rules are known of neighbouring commits.",
     inputs=("spec", "runtime"),
     source="contract runtime-facts.md §10, MarinSkyRL marinskyrl/distillation.py@068459a1; the launcher",
 )
@@ -182,14 +187,14 @@ def obj_27(subject: PreflightSubject) -> Iterator[Finding]:
     if plan is None:
         for path in (_TEACHERS, _ROUTING):
             if subject.get(path):
-                yield Finding(
+                yield _doubt(
                     path=path,
                     message=f"{path.removeprefix('skyrl.')} needs trainer.algorithm.distillation, which is not set",
                     repair=delete(path),
                 )
         return
     if not isinstance(plan, dict):
-        yield Finding(
+        yield _doubt(
             path=_PLAN, message=f"distillation is {shown(plan)}, not a mapping", repair=delete(_PLAN)
         )
         return
@@ -213,14 +218,14 @@ def _plan_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator[
         ("reward_mode", plan.get("reward_mode"), modes),
     ):
         if value not in known:
-            yield Finding(
+            yield _doubt(
                 path=f"{_PLAN}.{name}",
                 message=f"distillation.{name} is {shown(value)}. Supported: {listed(known)}",
                 repair=set_to(f"{_PLAN}.{name}", *known),
             )
     coefficient: Any = plan.get("coefficient")
     if type(coefficient) not in (int, float) or not POSITIVE.holds(coefficient):
-        yield Finding(
+        yield _doubt(
             path=f"{_PLAN}.coefficient",
             message=f"distillation.coefficient must be {POSITIVE}, got {shown(coefficient)}",
             repair=set_to(f"{_PLAN}.coefficient", 1),
@@ -229,7 +234,7 @@ def _plan_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator[
     for path, settings in teachers(subject):
         evidence = settings.get("evidence")
         if wanted is not None and evidence in objectives.values() and evidence != wanted:
-            yield Finding(
+            yield _doubt(
                 path=f"{path}.evidence",
                 message=f"objective {objective} needs evidence {wanted}, got {evidence}",
                 repair=set_to(f"{path}.evidence", wanted),
@@ -240,7 +245,7 @@ def _route_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator
     declared = subject.get(_TEACHERS)
     names = [name for name in declared if isinstance(name, str)] if isinstance(declared, dict) else []
     if not names:
-        yield Finding(
+        yield _doubt(
             path=_TEACHERS,
             message="distillation without teachers",
             repair="write the teachers, or delete skyrl.trainer.algorithm.distillation",
@@ -249,7 +254,7 @@ def _route_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator
     wanted, routings = plan.get("routing_plan"), subject.get(_ROUTING)
     known = list(routings) if isinstance(routings, dict) else []
     if not isinstance(wanted, str) or not isinstance(routings, dict) or wanted not in routings:
-        yield Finding(
+        yield _doubt(
             path=f"{_PLAN}.routing_plan",
             message=f"routing_plan {shown(wanted)} is not in teacher_routing. It has: {listed(map(str, known)) or 'none'}",
             repair=set_to(f"{_PLAN}.routing_plan", *known)
@@ -260,7 +265,7 @@ def _route_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator
     place, routing = below(_ROUTING, wanted), routings[wanted]
     routes = routing.get("routes") if isinstance(routing, dict) else None
     if not isinstance(routes, dict) or not routes:
-        yield Finding(
+        yield _doubt(
             path=f"{place}.routes",
             message=f"routing plan {shown(wanted)} has no routes",
             repair="write routes: name -> teacher and weight",
@@ -272,7 +277,7 @@ def _route_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator
         path = below(f"{place}.routes", key)
         teacher = route.get("teacher") if isinstance(route, dict) else None
         if not isinstance(teacher, str) or teacher not in names:
-            yield Finding(
+            yield _doubt(
                 path=f"{path}.teacher",
                 message=f"route {shown(key)} names the teacher {shown(teacher)}. Teachers: {listed(names)}",
                 repair=set_to(f"{path}.teacher", *names),
@@ -282,14 +287,14 @@ def _route_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator
         yield from _field_problems(subject, path, route, "route")
         weight = route.get("weight")
         if type(weight) not in (int, float) or not POSITIVE.holds(weight):
-            yield Finding(
+            yield _doubt(
                 path=f"{path}.weight",
                 message=f"weight of route {shown(key)} must be {POSITIVE}, got {shown(weight)}",
                 repair=set_to(f"{path}.weight", 1),
             )
     for name in names:
         if name not in reached:
-            yield Finding(
+            yield _doubt(
                 path=below(_TEACHERS, name),
                 message=f"no route of plan {shown(wanted)} leads to teacher {name}",
                 repair=delete(below(_TEACHERS, name)),

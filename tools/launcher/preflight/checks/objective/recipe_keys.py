@@ -85,7 +85,8 @@ class _Setting(NamedTuple):
     area="objective",
     rule=f"each key below {', '.join(_MERGED)} is one of the base configuration's, except below open mappings. A "
     "warning where it cannot stop the launcher: a null or {}, a configuration group that may add the key, a "
-    "resolved document",
+    "resolved document, which is not merged again and holds the tree of its own commit, which may be wider than what is "
+    "known of it",
     prevents="The launcher refuses the key after the coordinator started, or a typo changes nothing.",
     inputs=("spec", "runtime"),
     source="catalogue OBJ-04 (#93), contract runtime-facts.md §6; the launcher",
@@ -116,9 +117,7 @@ def obj_04(subject: PreflightSubject) -> Iterator[Finding]:
             path=f"skyrl.{path}",
             message=f"{where}{path}{written}: the runtime has no such key; {hint}"
             + _after(hint, "The launcher skips null and {}" if empty else doubt),
-            repair=remove
-            if near is None or subject.planned is not None
-            else _moved(subject, path, value, near),
+            repair=remove if near is None else _moved(subject, path, value, near, remove),
             severity="warning" if empty else severity,
         )
     if len(unknown) > _MOST_FINDINGS:
@@ -154,9 +153,7 @@ def obj_11(subject: PreflightSubject) -> Iterator[Finding]:
         yield Finding(
             path=f"skyrl.{path}",
             message=f"{where}{path}: the launcher drops it without a message; {hint}",
-            repair=remove
-            if near is None or subject.planned is not None
-            else _moved(subject, path, value, near),
+            repair=remove if near is None else _moved(subject, path, value, near, remove),
         )
     owned = [(path, owner) for owner in _NOT_READ for path in manifest.recipe_paths_of.get(owner, ())]
     for path, owner in owned:
@@ -194,11 +191,15 @@ def obj_12(subject: PreflightSubject) -> Iterator[Finding]:
             if unset or known.owner in _FILLED_BY_LAUNCHER:
                 continue
             stays = f"the default {_plain(known.default)} stays"
-        elif isinstance(known, dict) and value is None:
+        elif isinstance(known, dict) and (
+            value is None or path not in _MERGED
+        ):  # Marin renders empty sections
             stays = "the defaults below it stay"
         else:
             continue
         where, remove = _origin(subject, path)
+        if subject.planned is None:
+            remove = delete(f"skyrl.{_left_empty_without(subject, path)}")
         yield Finding(
             path=f"skyrl.{path}",
             message=f"{where}{path}={'null' if value is None else '{}'}, which has no effect: {stays}",
@@ -371,7 +372,8 @@ def _wrong_type(subject: PreflightSubject, setting: _Setting, key: RecipeKey) ->
             f" holds {shown(other)}",
             f"a list of {'numbers' if _is_number(key.default[0]) else 'text'}",
         )
-    meant = _meant(value, key.type)
+    words = _known_words(subject, path) if key.type == "str" else ()
+    meant = _meant(value, key.type) if not words else None
     certain = not key.inferred or (isinstance(value, str) and meant is not None)
     where, remove = _origin(subject, path)
     quoting = isinstance(value, bool) and key.type == "str"
@@ -379,10 +381,29 @@ def _wrong_type(subject: PreflightSubject, setting: _Setting, key: RecipeKey) ->
         path=f"skyrl.{path}",
         message=f"{where}{path}{seen}; the trainer wants {wanted}"
         + (". YAML reads off, no, on and yes as booleans; quote the text" if quoting else "")
-        + ("" if certain else ", as far as its use shows"),
-        repair=remove if meant is None or subject.planned is not None else set_to(f"skyrl.{path}", meant),
+        + ("" if certain else ", as far as its use shows")
+        + (f". Known: {listed(words)}" if words else ""),
+        repair=remove
+        if subject.planned is not None or (meant is None and not words)
+        else set_to(f"skyrl.{path}", *(words or (meant,))),
         severity="error" if certain else "warning",
     )
+
+
+def _known_words(subject: PreflightSubject, path: str) -> tuple[str, ...]:
+    """The words of a setting that has few; quoting a number there would give no word."""
+    manifest, profile = subject.manifest(), subject.get("runtime.profile")
+    provided = manifest.strategy_of_profile.get(profile) if isinstance(profile, str) else None
+    registries: dict[str, tuple[str | None, ...]] = {
+        "trainer.strategy": manifest.strategies if provided is None else (provided,),
+        "generator.backend": manifest.generator_backends,
+        "trainer.algorithm.advantage_estimator": manifest.placeable_estimators,
+        "trainer.algorithm.policy_loss_type": manifest.policy_losses,
+        "trainer.algorithm.loss_reduction": manifest.loss_reductions,
+        "environment.env_class": manifest.env_classes,
+    }
+    known = registries.get(path) or manifest.recipe_enums.get(path, ())
+    return tuple(word for word in known if word is not None)
 
 
 def _wrong_launcher_keys(subject: PreflightSubject) -> Iterator[Finding]:
@@ -467,22 +488,32 @@ def _plain(default: Any) -> str:
     return "[" + listed(default) + "]" if isinstance(default, list | tuple) else shown(default)
 
 
+def _left_empty_without(subject: PreflightSubject, path: str) -> str:
+    """The outermost section, below the merged ones, that would be empty if `path` went; `path` where none would."""
+    parent = path.rpartition(".")[0]
+    around = subject.get(f"skyrl.{parent}")
+    alone = isinstance(around, dict) and len(around) == 1 and parent not in _MERGED
+    return _left_empty_without(subject, parent) if alone else path
+
+
 def _origin(subject: PreflightSubject, path: str) -> tuple[str, str]:
     """Start of the sentence that names the recipe part, and how to take the setting back."""
     found = declaration(subject, path) if subject.planned is not None else None
     return ("", delete(f"skyrl.{path}")) if found is None else (found.where, found.repair)
 
 
-def _moved(subject: PreflightSubject, path: str, value: Any, near: str) -> str:
-    """The repair that moves the value to the near key, or only deletes it where that is set already."""
-    path, target = f"skyrl.{path}", f"skyrl.{near}"
+def _moved(subject: PreflightSubject, path: str, value: Any, near: str, remove: str) -> str:
+    """The repair that moves the value to the near key, or only removes it where that is set already."""
+    place, target = f"skyrl.{path}", f"skyrl.{near}"
     if subject.declares(target) or _is_empty(value):
-        return delete(path)
+        return remove
     plain = isinstance(value, bool | int | float) or (isinstance(value, str) and _PLAIN_TEXT.fullmatch(value))
     key = subject.manifest().recipe_keys.get(near)
     if key is not None and key.owner not in _SETTABLE:
-        return delete(path)
-    return also(set_to(target, value), delete(path)) if plain and key else f"rename {path} to {target}"
+        return remove
+    if subject.planned is not None:
+        return f"rename {path} to {near} in the recipe"
+    return also(set_to(target, value), delete(place)) if plain and key else f"rename {place} to {target}"
 
 
 def _children(section: str, manifest: RuntimeManifest) -> str:

@@ -57,6 +57,7 @@ _ALWAYS_READ = (
 """Enumerations without a check of their own; the others are OBJ-15, 18, 19, CTX-14, 15 and BKD-13."""
 
 _PAUSE = "trainer.fully_async.pause_mode"
+_LOGGER = "skyrl.trainer.logger"
 
 
 @check(
@@ -64,7 +65,8 @@ _PAUSE = "trainer.fully_async.pause_mode"
     "timeouts are positive and words are known",
     area="objective",
     rule="; ".join(f"{limit.path} {limit.bounds}" for limit in _POSITIVE)
-    + f"; in their enumerations: {', '.join((*_ALWAYS_READ, _PAUSE))}",
+    + f"; in their enumerations: {', '.join((*_ALWAYS_READ, _PAUSE))}; a warning for a word that nobody reads, and "
+    "for an unknown trainer.logger",
     prevents="The trainer refuses the document after the GPUs were allocated.",
     inputs=("spec", "runtime"),
     source="catalogue OBJ-09 (#98), MarinSkyRL skyrl_train/utils/utils.py@004e15f9; the trainer",
@@ -72,21 +74,36 @@ _PAUSE = "trainer.fully_async.pause_mode"
 def obj_09(subject: PreflightSubject) -> Iterator[Finding]:
     yield from out_of_bounds(subject, _POSITIVE)
     enumerations = subject.manifest().recipe_enums
-    paths: tuple[str, ...] = _ALWAYS_READ
-    if subject.get(f"skyrl.{_PAUSE}") is not None and subject.entrypoint == "fully_async":
-        paths = (*paths, _PAUSE)
-    for name in paths:
+    for name in (*_ALWAYS_READ, _PAUSE):
         known, path = enumerations.get(name), f"skyrl.{name}"
         value = subject.get(path)
         if known is None or value is None or value in known:
             continue
         words = [word for word in known if word is not None]
         near = get_close_matches(value, words, n=1) if isinstance(value, str) else []
+        read = name != _PAUSE or subject.entrypoint == "fully_async"
         yield Finding(
             path=path,
-            message=f"{name}={shown(value)}. Known: {listed(shown(word) if word is None else word for word in known)}",
+            message=f"{name}={shown(value)}{'' if read else ' (only fully_async reads it)'}. "
+            f"Known: {listed(shown(word) if word is None else word for word in known)}",
             repair=set_to(path, *(near or words)),
+            severity="error" if read else "warning",
         )
+    yield from _logger_problems(subject)
+
+
+def _logger_problems(subject: PreflightSubject) -> Iterator[Finding]:
+    known, value = subject.manifest().loggers, subject.get(_LOGGER)
+    words = value if isinstance(value, list) else [value]
+    for word in words if known else ():
+        if isinstance(word, str) and "${" not in word and word not in known:
+            near = get_close_matches(word, known, n=1) or known
+            yield Finding(
+                path=_LOGGER,
+                message=f"trainer.logger {shown(word)} is unknown, as far as is known. Known: {listed(known)}",
+                repair=set_to(_LOGGER, *near),
+                severity="warning",
+            )
 
 
 _MODE = "skyrl.trainer.policy.grug_query_bias_update_mode"

@@ -312,6 +312,12 @@ FAILING = (
         planned=lambda: planned(recipe=_two_parts({"policy": {"x": 1}}, {"policy": 3})),
         says="recipe part 'a' sets trainer.policy to a mapping, part 'b' to 3",
     ),
+    Fails(
+        check="ART-22",
+        changes={"inputs.train_data": [_TASKS, _TASKS]},
+        says="inputs.train_data[1] repeats inputs.train_data[0]",
+        severity="warning",
+    ),
 )
 
 PASSING = (
@@ -374,6 +380,13 @@ PASSING = (
         changes={_TRAIN: _TASKS, _VALIDATION: _TASKS | {"selection": _SELECTION | {"tags": ["rust"]}}},
     ),
     Passes(check="ART-21", planned=lambda: planned(recipe=_agreement())),
+    Passes(check="ART-22"),
+    Passes(
+        check="ART-22",
+        changes={
+            "inputs.train_data": [_TASKS, _TASKS | {"selection": _SELECTION | {"tags": ["rust"]}}, {}, {}]
+        },
+    ),
     # GEO-18 and CTX-03 name both parts, and neither may keep the value.
     Passes(
         check="ART-21",

@@ -319,6 +319,8 @@ FAILING = (
     ),
     Fails(check="BKD-06", base="moe", changes={_REF_PIPELINE: 5}, says="ref: world 32 is not divisible"),
     Fails(check="BKD-06", base="moe", changes={_TENSOR: 3, _PIPELINE: 5, _CONTEXT: 7}, says="=3*5*7=105"),
+    # A context size of 4 would leave dp=4 for ep=8 (BKD-07).
+    Fails(check="BKD-06", base="moe", changes={_CONTEXT: 3, PACKING: True}, says="=1*2*3=6"),
     # Failure row 50.
     Fails(
         check="BKD-06",
@@ -544,6 +546,14 @@ FAILING = (
         changes={_PIPELINE: 32},
         facts=_moe(num_hidden_layers=24),
         says="policy: pp=32 exceeds 24 layers",
+    ),
+    # 28 stages would not divide a world of 32 (BKD-06).
+    Fails(
+        check="BKD-28",
+        base="moe",
+        changes={_PIPELINE: 32},
+        facts=_moe(num_hidden_layers=28),
+        says="policy: pp=32 exceeds 28 layers",
     ),
     Fails(
         check="BKD-28",
@@ -915,6 +925,8 @@ PASSING = (
     Passes(check="BKD-08", base="moe", changes={_TENSOR: 3, _EXPERT: 5}),
     Passes(check="BKD-27", base="moe", changes={LORA: 16}),
     Passes(check="BKD-01", base="moe", changes=_EXPORT | {PROFILE: "megatron-export"}),
+    # EXE-08 reports the mode; which profile is right depends on it.
+    Passes(check="BKD-01", changes={MODE: "checkpoint_export"}),
     Passes(check="BKD-02", changes={STRATEGY: "deepspeed"}),
     Passes(check="BKD-03", changes=_SGLANG),
     Passes(check="BKD-04", changes=_SGLANG),

@@ -14,6 +14,9 @@ TURNS = f"{BUDGET}.max_turns"
 GENERATED = f"{BUDGET}.generated_budget_fraction"
 CACHE = f"{BUDGET}.overlong_cache_fraction"
 EVAL_NEW = "skyrl.generator.eval_sampling_params.max_generate_length"
+WRITTEN_WINDOW = "skyrl.generator.engine_init_kwargs.max_model_len"
+WRITTEN_NEW = "skyrl.generator.sampling_params.max_generate_length"
+WRITTEN_TURNS = "skyrl.generator.max_turns"
 INPUT = "skyrl.generator.max_input_length"
 PROMPT = "skyrl.trainer.max_prompt_length"
 
@@ -22,7 +25,10 @@ _RESOLVED: dict[str, Any] = {
     "runtime.entrypoint": "skyrl_train.entrypoints.main_base",
     INPUT: 512,
     PROMPT: 512,
-    "skyrl.generator.max_turns": 1,
+    WRITTEN_TURNS: 1,
+    WRITTEN_WINDOW: 1536,
+    WRITTEN_NEW: 1024,
+    EVAL_NEW: 1024,
     "skyrl.trainer.seed": 17,
 }
 
@@ -65,6 +71,42 @@ FAILING = (
     ),
     Fails(check="CTX-01", changes={f"{BUDGET}.window": 3}, says="context_budget has no field 'window'"),
     Fails(check="CTX-01", changes={BUDGET: 1536}, says="context_budget is 1536, not a mapping"),
+    Fails(
+        check="CTX-01",
+        changes=_RESOLVED | {WRITTEN_TURNS: 0},
+        says="generator.max_turns must be a positive integer, got 0",
+    ),
+    Fails(
+        check="CTX-01",
+        changes=_RESOLVED | {WRITTEN_NEW: -1},
+        says="generator.sampling_params.max_generate_length must be a positive integer, got -1",
+    ),
+    Fails(
+        check="CTX-01",
+        changes=_RESOLVED | {WRITTEN_WINDOW: "1536"},
+        says="generator.engine_init_kwargs.max_model_len must be a positive integer, got '1536'",
+    ),
+    Fails(
+        check="CTX-02",
+        changes=_RESOLVED | {WRITTEN_WINDOW: 1024, PROMPT: 0, INPUT: 0},
+        says="max_prompt_length=0: the window leaves no room for a prompt beside 1024 new tokens",
+    ),
+    Fails(
+        check="CTX-02",
+        changes=_RESOLVED | {PROMPT: -1, WRITTEN_NEW: 1, EVAL_NEW: 1},
+        says="max_prompt_length=-1: the window leaves no room for a prompt beside 1 new token",
+    ),
+    Fails(
+        check="CTX-02",
+        changes=_RESOLVED | {WRITTEN_WINDOW: 1000},
+        says="max_model_len=1000 is below max_prompt_length + max_generate_length = 512 + 1024 = 1536",
+    ),
+    Fails(
+        check="CTX-02",
+        changes=_RESOLVED | {WRITTEN_WINDOW: 2048},
+        says="max_model_len=2048 is more than max_prompt_length + max_generate_length = 512 + 1024 = 1536",
+        severity="warning",
+    ),
     Fails(
         check="CTX-02",
         changes={WINDOW: 512},
@@ -138,12 +180,31 @@ FAILING = (
         says="100 of 100 prompts exceed W-N=512 tokens",
     ),
     Fails(
+        check="CTX-05",
+        changes=_RESOLVED,
+        facts=_data(rows=100, max_prompt_tokens=700, prompt_token_counts={"512": 0}),
+        says="100 of 100 prompts exceed W-N=512 tokens",
+        at=WRITTEN_WINDOW,
+    ),
+    Fails(
         check="CTX-11", changes=_RESOLVED | {INPUT: 600}, says="max_input_length 600 != max_prompt_length 512"
     ),
     Fails(
         check="CTX-17",
         changes={EVAL_NEW: 2048},
         says="eval max_generate_length=2048 exceeds max_new_tokens_per_turn=1024",
+    ),
+    Fails(
+        check="CTX-17",
+        changes=_RESOLVED | {EVAL_NEW: 2048},
+        says="eval max_generate_length=2048 exceeds sampling_params.max_generate_length=1024",
+    ),
+    Fails(
+        check="CTX-20",
+        changes=_RESOLVED | {WRITTEN_TURNS: 3},
+        says="3 turns of 1024 tokens do not fit 1536: the second turn's input gets W-N=512",
+        at=WRITTEN_WINDOW,
+        severity="warning",
     ),
     Fails(
         check="CTX-20",
@@ -175,13 +236,23 @@ PASSING = (
     Passes(check="CTX-03", changes=_RESOLVED),
     Passes(check="CTX-03", planned=lambda: planned(recipe=_recipe(epochs=1))),
     Passes(check="CTX-11", changes=_RESOLVED),
+    Passes(check="CTX-01", changes=_RESOLVED),
+    Passes(check="CTX-05", changes=_RESOLVED, facts=_FITTING),
     Passes(check="CTX-17", changes={EVAL_NEW: 1024}),
+    Passes(check="CTX-17", changes=_RESOLVED),
+    Passes(check="CTX-17", changes=_RESOLVED | {EVAL_NEW: 512}),
+    Passes(check="CTX-20", changes=_RESOLVED),
     Passes(check="CTX-20", changes={WINDOW: 2048, TURNS: 5}),
 )
 
 NOT_CHECKED = (
     NotChecked(
         check="CTX-02", changes={WINDOW: "1536"}, needs=f"a usable value: {WINDOW} as int, it is '1536'"
+    ),
+    NotChecked(
+        check="CTX-02",
+        changes=_RESOLVED | {WRITTEN_WINDOW: DELETED},
+        needs=f"a usable value: {WRITTEN_WINDOW}, which is missing",
     ),
     NotChecked(check="CTX-05", needs="a dataset card with max_prompt_tokens"),
 )

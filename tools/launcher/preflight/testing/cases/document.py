@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tools.launcher.documents.strict_yaml import UnquotedKey
+from tools.launcher.documents.two_readings import Reading
 from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes
 from tools.launcher.preflight.testing.subjects import DELETED, document, pinned_runtime
 
@@ -17,7 +19,15 @@ _RESOLVED: dict[str, Any] = {
     "skyrl.trainer.export_hf_artifact": True,
     "skyrl.trainer.policy.model.path": "/tmp/marinskyrl/models/qwen06-sft",
     "skyrl.generator.engine_init_kwargs.served_model_name": "qwen06-sft",
+    "skyrl.environment": {"env_class": "gsm8k"},
+    "skyrl.trajectory_runner": {"process_pool": {"num_coordinators": 0}},
 }
+_COMPOSED: dict[str, Any] = _RESOLVED | {
+    "runtime.entrypoint": "",
+    "skyrl.trainer.ckpt_path": "s3://bucket/checkpoints",
+    "skyrl.trainer.export_path": "s3://bucket/exports",
+}
+_EXPORT_MODULE = "skyrl_train.entrypoints.checkpoint_export"
 
 
 def _resolved(**changes: Any) -> dict[str, Any]:
@@ -26,6 +36,14 @@ def _resolved(**changes: Any) -> dict[str, Any]:
 
 def _module(name: str) -> str:
     return f"skyrl_train.entrypoints.{name}"
+
+
+def _read(path: str, text: str, value: Any) -> dict[str, Any]:
+    return {"two_readings": (Reading(path, text, value),)}
+
+
+def _no_export() -> Any:
+    return pinned_runtime(export_entrypoint=None)
 
 
 def _other_version() -> Any:
@@ -213,6 +231,83 @@ FAILING = (
         severity="warning",
     ),
     Fails(
+        check="DOC-04",
+        changes={"runtime.task_env": {UnquotedKey("false"): "x", "B": "y"}},
+        says="runtime.task_env has the key false without quotes, a number or boolean where the schema has text",
+        at="runtime.task_env.false",
+    ),
+    Fails(
+        check="DOC-08",
+        changes=_COMPOSED,
+        says="a resolved document names its module, and this one has none",
+    ),
+    Fails(
+        check="DOC-08",
+        changes=_COMPOSED | {"run.mode": "checkpoint_export"},
+        says=f"no skyrl.context_budget. Modules: {_EXPORT_MODULE}",
+    ),
+    Fails(
+        check="DOC-08",
+        changes=_COMPOSED | {"run.mode": "checkpoint_export"},
+        runtime=_no_export,
+        says=f"Modules: {_module('main_base')}",
+    ),
+    Fails(
+        check="DOC-08",
+        changes=_resolved(**{"runtime.entrypoint": _EXPORT_MODULE}),
+        says="exports a checkpoint and is not registered for training, but run.mode is 'train'",
+    ),
+    Fails(
+        check="DOC-08",
+        changes=_resolved(**{"run.mode": "checkpoint_export"}),
+        says="run.mode is checkpoint_export, which module 'skyrl_train.entrypoints.checkpoint_export' does",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-10",
+        facts=_read("skyrl.trainer.placement.colocate_all", "yes", True),
+        says="colocate_all is yes without quotes. The launcher reads YAML 1.1, so it has true; a reader of YAML 1.2",
+        at="skyrl.trainer.placement.colocate_all",
+        severity="warning",
+    ),
+    Fails(check="DOC-10", facts=_read("iris.timeout", "08", "08"), says="it has '08'", severity="warning"),
+    Fails(check="DOC-10", facts=_read("iris.cluster", "no", False), says="has false", severity="warning"),
+    Fails(check="DOC-10", facts=_read("runtime.task_env.A", "1_0", 10), says="has 10", severity="warning"),
+    Fails(
+        check="DOC-10",
+        facts=_read("skyrl.trainer.strategy", "on", True),
+        runtime=lambda: None,
+        says="has true",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-11",
+        changes={"skyrl.trainer.project_name": "${"},
+        says="skyrl.trainer.project_name is '${': the interpolation that ${ opens has no end",
+    ),
+    Fails(check="DOC-11", changes={"run.id": "a ${b} ${c"}, says="run.id is 'a ${b} ${c'"),
+    Fails(check="DOC-11", changes={"runtime.task_env.A": "${a:{b: 1}"}, says="has no end"),
+    Fails(check="DOC-11", changes={"skyrl.trainer.logger": ["\\\\${"]}, says="skyrl.trainer.logger[0] is"),
+    Fails(check="DOC-11", changes={"skyrl.trainer.run_name": "x" * 20_000 + "${a"}, says="has no end"),
+    Fails(
+        check="DOC-12",
+        changes=_resolved(**{"skyrl.generator": DELETED, "skyrl.environment": None}),
+        says="a resolved document has the full tree; skyrl lacks environment, generator",
+    ),
+    Fails(
+        check="DOC-13",
+        changes={"inputs.data_kind": "tasks"},
+        says="inputs.data_kind is 'tasks'; the launcher overwrites it from skyrl.data.kind, which is 'parquet'",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-13",
+        changes={"skyrl.data.kind": DELETED},
+        says="which is left out and defaults to 'tasks'",
+        severity="warning",
+    ),
+    Fails(check="DOC-13", changes={"skyrl.data": None}, says="is left out and defaults", severity="warning"),
+    Fails(
         check="DOC-09",
         changes=_resolved(**{"skyrl.trainer.seed": 18}),
         says="skyrl.trainer.seed is 18, from run.seed follows 17",
@@ -232,8 +327,8 @@ FAILING = (
 )
 
 PASSING = (
-    *(Passes(check=f"DOC-{number:02}", base=base) for number in range(1, 10) for base in ("smoke", "moe")),
-    *(Passes(check=f"DOC-{number:02}", changes=_RESOLVED) for number in range(1, 10)),
+    *(Passes(check=f"DOC-{number:02}", base=base) for number in range(1, 14) for base in ("smoke", "moe")),
+    *(Passes(check=f"DOC-{number:02}", changes=_RESOLVED) for number in range(1, 14)),
     Passes(check="DOC-02", changes={"ingress": {"mode": "direct"}, "runtime.task_env.ANY": "x"}),
     Passes(check="DOC-02", changes={"skyrl.surprise": 1}),
     Passes(check="DOC-03", changes={"run.seed": DELETED, "ingress": DELETED, "iris.wandb_entity": None}),
@@ -251,7 +346,36 @@ PASSING = (
         changes=_resolved(**{"runtime.entrypoint": _module("fully_async"), "runtime.training_type": "async"}),
     ),
     Passes(check="DOC-07", changes={"skyrl.entrypoint": "nothing", "runtime.training_type": "sync"}),
+    Passes(
+        check="DOC-08",
+        changes=_resolved(**{"run.mode": "checkpoint_export", "runtime.entrypoint": _EXPORT_MODULE}),
+    ),
+    Passes(check="DOC-08", changes=_resolved(**{"run.mode": "checkpoint_export"}), runtime=_no_export),
+    Passes(check="DOC-06", changes={"run.id": "${"}),
     Passes(check="DOC-09", changes={"skyrl.trainer.seed": 18}),
+    *(
+        Passes(check="DOC-11", changes={"skyrl.trainer.project_name": text})
+        for text in (
+            "${a}",
+            "${ a }b}",
+            "{a",
+            "$ {",
+            "${${a}}",
+            "${a:{b: 1}}",
+            "\\${a",
+            "${a:'{'}",
+            '${a:"}"',
+            "${" + "}" * 20_000,
+        )
+    ),
+    Passes(check="DOC-12", changes={"skyrl.environment": DELETED}),
+    Passes(check="DOC-12", changes={"skyrl": 3, "runtime.entrypoint": _module("main_base")}),
+    Passes(check="DOC-13", changes={"inputs.data_kind": DELETED}),
+    Passes(check="DOC-13", changes={"inputs.data_kind": "csv"}),
+    Passes(check="DOC-13", changes={"inputs.data_kind": ["tasks"]}),
+    Passes(check="DOC-13", changes={"skyrl.data.kind": {"a": 1}}),
+    Passes(check="DOC-13", changes={"skyrl.data": [1]}),
+    Passes(check="DOC-13", changes={"inputs.data_kind": "tasks", "skyrl.data.kind": "tasks"}),
 )
 
 NOT_CHECKED = (
@@ -265,6 +389,7 @@ NOT_CHECKED = (
         NotChecked(check=f"DOC-{number:02}", runtime=lambda: None, needs="a runtime manifest")
         for number in (2, 3, 4, 5, 6)
     ),
+    NotChecked(check="DOC-12", changes=_RESOLVED, runtime=lambda: None, needs="a runtime manifest"),
     NotChecked(
         check="DOC-07",
         changes={"runtime.training_type": "sync"},

@@ -126,6 +126,33 @@ FAILING = (
     ),
     Fails(
         check="CTX-04",
+        changes={WINDOW: 131072, ENGINE_ROPE: _YARN},
+        facts=_model(),
+        says="generator.rope_scaling scales the engine's positions by 4.0, the trainer has none",
+    ),
+    Fails(
+        check="CTX-04",
+        changes=RESOLVED | {MAX_LEN: 131072, TRAINER_ROPE: None, ENGINE_ROPE: _YARN},
+        facts=_model(),
+        says="generator.rope_scaling scales the engine's positions by 4.0, the trainer has none",
+    ),
+    Fails(
+        check="CTX-04",
+        changes={ENGINE_ROPE: _YARN | {"sections": [1, 2]}},
+        facts=_model(),
+        says="generator.rope_scaling scales the engine's positions by 4.0, the trainer has none",
+    ),
+    Fails(
+        check="CTX-04",
+        changes={WINDOW: 65536, POSITIONS: 65536},
+        facts=_model(),
+        says="hf_overrides.max_position_embeddings widens the engine alone: the trainer has 40960 positions for the "
+        "window 65536. Scale both by trainer.rope_scaling with a factor of at least 1.6",
+        at=POSITIONS,
+        severity="warning",
+    ),
+    Fails(
+        check="CTX-04",
         changes={ENGINE_ROPE: _YARN, TRAINER_ROPE: _YARN | {"factor": 2.0}},
         facts=_model(),
         says="skyrl.trainer.rope_scaling is another: both must scale alike",
@@ -208,6 +235,13 @@ FAILING = (
         says="window 9220 is not a multiple of 8 (policy: tp=1, cp=4)",
     ),
     # --- model geometry -------------------------------------------------------------------------
+    # The repair keeps a colocated plan whole: TP=2 needs four engines.
+    Fails(
+        check="CTX-08",
+        changes={TP: 4, ENGINES: 2},
+        facts=_model(num_attention_heads=14, num_key_value_heads=2),
+        says="TP=4 does not divide 14 attention heads of lab-model. Valid: 1, 2, 14",
+    ),
     # Failure row 16.
     Fails(
         check="CTX-08",
@@ -241,6 +275,21 @@ FAILING = (
         says="TP=4 and 6 KV heads of lab-model: neither divides the other. Valid TP: 1, 2, 3, 6, 12, 24",
     ),
     Fails(check="CTX-09", base="moe", facts=_model(), says="EP=8 on a dense model of lab-model", at=EP),
+    # TP=6 divides the KV heads, but tiles no node of 8 GPUs: the repair offers 2.
+    Fails(
+        check="CTX-09",
+        changes={TP: 4, ENGINES: 2},
+        facts=_model(num_attention_heads=48, num_key_value_heads=6),
+        says="TP=4 and 6 KV heads of lab-model: neither divides the other",
+    ),
+    # TP=8 spreads 12 experts unevenly over EP=TP*DP: the repair offers EP=1.
+    Fails(
+        check="CTX-09",
+        changes={TP: 8, EP: 8, ENGINES: 1},
+        facts=_model(num_attention_heads=64, num_experts=12, moe_intermediate_size=1024),
+        says="12 experts of lab-model over EP=8. Valid EP: 1, 2, 3, 4, 6, 12",
+        at=EP,
+    ),
     # Failure row 53.
     Fails(
         check="CTX-09",
@@ -642,8 +691,13 @@ PASSING = (
     Passes(check="CTX-04", changes={WINDOW: 131072, TRAINER_ROPE: _YARN}, facts=_model()),
     Passes(check="CTX-04", changes={WINDOW: 131072, TRAINER_ROPE: _YARN, ENGINE_ROPE: {}}, facts=_model()),
     Passes(check="CTX-04", changes={WINDOW: 131072, TRAINER_ROPE: _YARN, ENGINE_ROPE: _YARN}, facts=_model()),
-    Passes(check="CTX-04", changes={WINDOW: 65536, POSITIONS: 65536}, facts=_model()),
-    Passes(check="CTX-04", changes={WINDOW: 65536, POSITIONS: 65536}),
+    Passes(check="CTX-04", changes={WINDOW: 40000, POSITIONS: 65536}, facts=_model()),
+    Passes(check="CTX-04", changes={WINDOW: 65536, POSITIONS: 65536, TRAINER_ROPE: _YARN}, facts=_model()),
+    Passes(
+        check="CTX-04",
+        changes=RESOLVED | {MAX_LEN: 131072, TRAINER_ROPE: _YARN, ENGINE_ROPE: _YARN},
+        facts=_model(),
+    ),
     Passes(check="CTX-04", changes=RESOLVED | {MAX_LEN: 40960}, facts=_model()),
     Passes(
         check="CTX-04",
@@ -736,6 +790,17 @@ PASSING = (
 
 NOT_CHECKED = (
     NotChecked(check="CTX-04", needs="a model card with max_position_embeddings"),
+    NotChecked(
+        check="CTX-04",
+        changes={WINDOW: 65536, POSITIONS: 65536},
+        needs="a model card with max_position_embeddings",
+    ),
+    NotChecked(
+        check="CTX-04",
+        changes={WINDOW: 65536, POSITIONS: 65536},
+        facts=_model(max_position_embeddings=None),
+        needs="max_position_embeddings in the model card",
+    ),
     NotChecked(
         check="CTX-04",
         facts=_model(max_position_embeddings=None),

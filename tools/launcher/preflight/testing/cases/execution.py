@@ -394,6 +394,12 @@ FAILING = (
     ),
     Fails(check="EXE-30", changes={_DISK: "2KB"}, says="disk '2KB' is 2048 bytes"),
     Fails(
+        check="EXE-30",
+        changes={_MEMORY: "700MB"},
+        says="memory '700MB' is 700 MiB: no training task fits into less than 1 GiB",
+        severity="warning",
+    ),
+    Fails(
         check="EXE-33",
         changes={_ATTEMPT: "first"},
         says="attempt_id 'first' is not 12 hex digits",
@@ -492,7 +498,7 @@ PASSING = (
     Passes(check="EXE-29"),
     Passes(check="EXE-29", changes={_HTTP_PORT: "8080"}),
     Passes(check="EXE-30"),
-    Passes(check="EXE-30", changes={_MEMORY: "1MB", _DISK: "0"}),
+    Passes(check="EXE-30", changes={_MEMORY: "1GB", _DISK: "0"}),
     Passes(check="EXE-33"),
     Passes(check="EXE-39"),
     Passes(check="EXE-39", changes={_CONFIG: "configs/production.yaml"}),

@@ -79,20 +79,20 @@ FAILING = (
         check="EXE-11",
         changes={"skyrl.entrypoint": "terminal_bench"},
         planned=lambda: _credentials("WANDB_API_KEY"),
-        says="agentic recipe: the execution declares the credentials WANDB_API_KEY, not DAYTONA_RL_API_KEY",
+        says="DAYTONA_RL_API_KEY is needed; the execution declares the credentials WANDB_API_KEY, so only",
         severity="warning",
     ),
     Fails(
         check="EXE-12",
         planned=_credentials,
-        says="trainer.logger is wandb, and the execution declares the credentials none, not WANDB_API_KEY",
+        says="needs WANDB_API_KEY; the execution declares no credentials",
         at="execution.credentials",
     ),
     Fails(
         check="EXE-12",
         changes={_LOGGER: DELETED},
         planned=lambda: _credentials("HF_TOKEN"),
-        says="declares the credentials HF_TOKEN, not WANDB_API_KEY",
+        says="needs WANDB_API_KEY; the execution declares the credentials HF_TOKEN",
     ),
     Fails(
         check="EXE-12",

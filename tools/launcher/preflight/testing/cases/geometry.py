@@ -30,6 +30,8 @@ EP = "skyrl.generator.inference_engine_expert_parallel_size"
 MULTIPROCESS = "skyrl.generator.inference_engine_mp_backend"
 LOCAL = "skyrl.generator.run_engines_locally"
 TRAIN = "skyrl.trainer.train_batch_size"
+MINI = "skyrl.trainer.policy_mini_batch_size"
+SAMPLES = "skyrl.generator.n_samples_per_prompt"
 KL = "skyrl.trainer.algorithm.use_kl_loss"
 DRAFT = "skyrl.generator.speculative_decoding"
 SEQUENCE = "skyrl.trainer.policy.sequence_parallel_size"
@@ -38,6 +40,7 @@ NODE_LOCAL = "skyrl.generator.node_local"
 
 _SPLIT = {COLOCATED: False, ENGINES: 8}
 """The smoke example with its engines on a node of their own."""
+_RACKED = {VARIANT: "GB200", WIDTH: 4, POLICY_WIDTH: 4, REFERENCE_WIDTH: 4}
 _SEPARATE = {KL: True, COLOCATED_REFERENCE: False}
 
 _ENDPOINT: dict[str, Any] = {"url": "https://teacher.lab/v1", "auth": "env:KEY", "max_concurrency": 4}
@@ -114,6 +117,27 @@ FAILING = (
     ),
     Fails(check="GEO-01", changes={WIDTH: 8.5}, says="gpus_per_node must be a positive integer, got 8.5"),
     Fails(check="GEO-01", changes={NODES: 2**63}, says="of at most 1000000000, got 9223372036854775808"),
+    # The other numbers tell what fits.
+    *(
+        Fails(check="GEO-01", base=base, changes={path: value}, says="must be a positive integer")
+        for base in ("smoke", "moe")
+        for path in (
+            ENGINES,
+            TP,
+            PP,
+            DP,
+            EP,
+            POLICY,
+            POLICY_WIDTH,
+            REFERENCE,
+            NODES,
+            WIDTH,
+            TRAIN,
+            MINI,
+            SAMPLES,
+        )
+        for value in (0, True, [1])
+    ),
     Fails(check="GEO-01", changes={NODES: 16**5000}, says="got an integer of 20001 bits"),
     Fails(check="GEO-01", changes={COLOCATED: "true"}, says="colocate_all must be true or false, got 'true'"),
     Fails(
@@ -127,6 +151,7 @@ FAILING = (
         says="policy uses 4 of 8 GPUs per node; roles take whole nodes",
     ),
     Fails(check="GEO-02", changes={POLICY: 2}, says="policy_num_nodes=2 exceeds the allocation of 1 node"),
+    Fails(check="GEO-02", base="moe", changes={POLICY: 9}, says="exceeds the allocation of 8 nodes"),
     # Example A3 and failure rows 11 and 38.
     Fails(
         check="GEO-03",
@@ -152,9 +177,17 @@ FAILING = (
         says="one engine of 16 GPUs crosses nodes of 8",
         severity="warning",
     ),
+    # The launcher divides by the TP that the recipe names, and engines take the default, 4.
+    Fails(
+        check="GEO-08",
+        changes={ENGINES: DELETED, TP: DELETED},
+        says="policy has 8 GPUs, engines use E*TP*PP*DP=8*4=32",
+    ),
     # Failure row 40.
     Fails(check="GEO-05", changes=_SPLIT | {TP: 16}, says="TP*PP=16 exceeds the 8 GPUs of a node"),
     Fails(check="GEO-05", changes={TP: 4, PP: 4}, says="TP*PP=16 exceeds"),
+    Fails(check="GEO-05", base="moe", changes={TP: 16, DP: 1, EP: 1, ENGINES: 2}, says="TP*PP=16 exceeds"),
+    Fails(check="GEO-05", base="moe", changes={PP: 16, DP: 1, EP: 1, ENGINES: 2}, says="TP*PP=16 exceeds"),
     Fails(
         check="GEO-06", base="moe", changes={EP: 3}, says="EP=3 does not divide TP*DP=8. Divisors: 1, 2, 4, 8"
     ),
@@ -213,6 +246,11 @@ FAILING = (
         changes={POLICY_WIDTH: 4},
         facts={"cluster": cluster_card(gpus_per_node=4)},
         says="allocation.gpus_per_node=8, policy uses 4; both must equal the node's 4",
+    ),
+    Fails(
+        check="GEO-11",
+        changes={VARIANT: "GB200", POLICY_WIDTH: 4},
+        says="allocation.gpus_per_node=8, policy uses 4; both must be equal",
     ),
     # The GPU variant decides, as in GEO-21: else the two repairs undo each other.
     Fails(
@@ -278,6 +316,14 @@ FAILING = (
         check="GEO-17",
         changes=_teachers(t={"source": "resident"}),
         says="teacher source 'resident' has no scoring adapter in this runtime. Known: openai_compatible,",
+    ),
+    *(
+        Fails(
+            check="GEO-17",
+            changes=_teachers(t=teacher | {"source": "frozen_worker"}),
+            says="teacher source 'frozen_worker' has no scoring adapter",
+        )
+        for teacher in (_EXTERNAL, _PINNED)
     ),
     Fails(
         check="GEO-17",
@@ -407,6 +453,16 @@ FAILING = (
         says="pods on 'GB200' use 4 GPUs, gpus_per_node=8",
         at=WIDTH,
     ),
+    *(
+        Fails(
+            check="GEO-21",
+            changes=_RACKED | {NODES: nodes, POLICY: nodes, REFERENCE: nodes, ENGINES: nodes * 4},
+            facts=facts,
+            says=f"{nodes} NVL72 nodes do not split evenly",
+        )
+        for nodes in (17, 18, 19, 34, 35, 216)
+        for facts in ({}, {"cluster": cluster_card(max_nodes=216)})
+    ),
     # Example H.
     Fails(
         check="GEO-22",
@@ -439,6 +495,19 @@ FAILING = (
         changes={NODES: 40},
         facts={"cluster": cluster_card(max_nodes=32)},
         says="40 nodes requested, lab-cluster has 32",
+    ),
+    # 216 nodes are no legal gang of NVL72 racks (GEO-21).
+    Fails(
+        check="GEO-25",
+        changes=_RACKED | {NODES: 217, POLICY: 217, REFERENCE: 217, ENGINES: 868},
+        facts={"cluster": cluster_card(max_nodes=216)},
+        says="217 nodes requested, lab-cluster has 216",
+    ),
+    Fails(
+        check="GEO-25",
+        base="moe",
+        facts={"cluster": cluster_card(max_nodes=6)},
+        says="8 nodes requested, lab-cluster has 6",
     ),
     Fails(
         check="GEO-26",
@@ -493,7 +562,21 @@ PASSING = (
     Passes(check="GEO-10", base="moe", changes=_SEPARATE | {NODES: 12}),
     # The launcher fills what is left out from the allocation.
     Passes(check="GEO-10", changes={POLICY: DELETED, POLICY_WIDTH: DELETED}),
+    *(
+        Passes(
+            check=check,
+            changes=dict.fromkeys(left_out, DELETED) | {WIDTH: width, ENGINES: width},
+        )
+        for check in ("GEO-02", "GEO-08", "GEO-11", "GEO-12")
+        for width in (4, 8, 16)
+        for left_out in ((POLICY_WIDTH, REFERENCE_WIDTH), (POLICY, REFERENCE, POLICY_WIDTH, REFERENCE_WIDTH))
+    ),
+    *(Passes(check=check, changes={POLICY_WIDTH: DELETED}) for check in ("GEO-02", "GEO-11", "GEO-12")),
+    Passes(check="GEO-12", changes={REFERENCE_WIDTH: DELETED}),
+    # GEO-02 and GEO-11 are one fault, and settle the engines and the reference's width.
+    *(Passes(check=check, changes={POLICY_WIDTH: 4}) for check in ("GEO-08", "GEO-11", "GEO-12")),
     Passes(check="GEO-08", changes={ENGINES: DELETED, TP: 2}),
+    Passes(check="GEO-08", changes={ENGINES: 2, TP: DELETED}),
     *(Passes(check=check, changes={NODES: "1", WIDTH: 8.0}) for check in ("GEO-02", "GEO-10", "GEO-11")),
     Passes(check="GEO-02", changes={"run.mode": "checkpoint_export", POLICY_WIDTH: 4}),
     Passes(check="GEO-11", changes={"run.mode": "checkpoint_export", POLICY_WIDTH: 4}),
@@ -511,6 +594,14 @@ PASSING = (
     Passes(check="GEO-10", base="moe", changes={"run.mode": "checkpoint_export", NODES: 4}),
     Passes(check="GEO-13", changes={REFERENCE: DELETED}),
     Passes(check="GEO-17", changes=_external()),
+    # runtime-facts.md §10: what a legal teacher may look like.
+    *(
+        Passes(check="GEO-17", changes=_external(endpoints=[_ENDPOINT | {"url": url, "auth": auth}]))
+        for url in ("http://10.0.0.1:8000/v1", "https://teacher.lab/api/v1")
+        for auth in ("env:KEY", "file:/run/secrets/key", "gcp-secret://lab/key", None)
+    ),
+    Passes(check="GEO-17", changes=_teachers(t=_PINNED)),
+    Passes(check="GEO-17", changes=_teachers(t=_PINNED | {"placement": "pinned"})),
     Passes(
         check="GEO-17", changes=_teachers(a=_PINNED, b=_ROTATING, c=_ROTATING, d=_EXTERNAL) | {RESIDENT: 1}
     ),

@@ -56,6 +56,11 @@ _AGENTIC: dict[str, Any] = {
     ENTRYPOINT: "terminal_bench",
     HARBOR: {"mask_exceptions": ["DaytonaError"], "verifier_override_timeout_sec": 2400},
 }
+COMPOSED_HARBOR = "skyrl.terminal_bench_config.harbor"
+_COMPOSED_AGENTIC: dict[str, Any] = _COMPOSED | {
+    MODULE: "skyrl_train.entrypoints.terminal_bench",
+    COMPOSED_HARBOR: _AGENTIC[HARBOR],
+}
 PLAN = f"{ALGORITHM}.distillation"
 TEACHER = "skyrl.teachers.judge"
 ROUTING = "skyrl.teacher_routing"
@@ -119,6 +124,7 @@ FAILING = (
         changes={ESTIMATOR: "groo"},
         says="unknown advantage_estimator 'groo'. Known: gae, grpo, rloo",
     ),
+    Fails(check="OBJ-02", changes={ESTIMATOR: "gea"}, says="unknown advantage_estimator 'gea'"),
     # Case n56.
     Fails(
         check="OBJ-02", changes={LOSS: "dualclip"}, says="unknown policy_loss_type 'dualclip'. Known: regular"
@@ -272,6 +278,44 @@ FAILING = (
         says="trainer.fully_async.pause_mode='wait'. Known: abort, keep",
     ),
     Fails(
+        check="OBJ-09",
+        changes={f"{TRAINER}.fully_async.pause_mode": "wait"},
+        says="trainer.fully_async.pause_mode='wait' (only fully_async reads it). Known: abort, keep",
+        severity="warning",
+    ),
+    Fails(
+        check="OBJ-09",
+        changes={f"{TRAINER}.logger": "wandbb"},
+        says="trainer.logger 'wandbb' is unknown, as far as is known. Known: wandb, console",
+        severity="warning",
+    ),
+    Fails(
+        check="OBJ-09",
+        changes={f"{TRAINER}.logger": ["wandb", "konsole"]},
+        says="trainer.logger 'konsole' is unknown",
+        severity="warning",
+    ),
+    Fails(
+        check="OBJ-10",
+        changes=_COMPOSED_AGENTIC | {f"{COMPOSED_HARBOR}.verifier_override_timeout_sec": 300},
+        runtime=_KNOWN_KEYS,
+        says="verifier timeout 300s is below 2400s",
+        at=f"{COMPOSED_HARBOR}.verifier_override_timeout_sec",
+        severity="warning",
+    ),
+    Fails(
+        check="OBJ-10",
+        changes=_COMPOSED_AGENTIC | {"skyrl.terminal_bench_config": {}},
+        says="entry point terminal_bench without a terminal_bench section",
+        severity="warning",
+    ),
+    Fails(
+        check="OBJ-10",
+        changes=_COMPOSED | {"skyrl.terminal_bench_config": {"harbor": {"n_concurrent_trials": 4}}},
+        says="a terminal_bench section makes the run agentic, the entry point is standard",
+        severity="warning",
+    ),
+    Fails(
         check="OBJ-10",
         changes=_AGENTIC | {f"{HARBOR}.verifier_override_timeout_sec": 300},
         runtime=_KNOWN_KEYS,
@@ -403,6 +447,13 @@ FAILING = (
         changes={TIS: True, ENTRYPOINT: "terminal_bench"},
         says="collect_rollout_details is not declared",
         severity="warning",
+    ),
+    Fails(
+        check="OBJ-16",
+        changes=_COMPOSED_AGENTIC
+        | {LOSS: "behavior_clip", f"{COMPOSED_HARBOR}.collect_rollout_details": False},
+        says="policy loss behavior_clip needs exact completions: collect_rollout_details is false",
+        at=f"{COMPOSED_HARBOR}.collect_rollout_details",
     ),
     Fails(
         check="OBJ-17", changes={EVAL: 20}, says="eval_interval=20 never fires in 8 steps", severity="warning"
@@ -557,7 +608,7 @@ FAILING = (
         says="trajectory_retention.phases may hold train and eval, got 'train', 'test'",
     ),
     *(
-        Fails(check="OBJ-26", changes=_DISTILLING | changes, says=says)
+        Fails(check="OBJ-26", changes=_DISTILLING | changes, says=says, severity="warning")
         for changes, says in (
             ({f"{TEACHER}.topk": 4}, "teachers.judge has no field 'topk'. Did you mean top_k?"),
             (
@@ -593,7 +644,7 @@ FAILING = (
         )
     ),
     *(
-        Fails(check="OBJ-27", changes=_DISTILLING | changes, says=says)
+        Fails(check="OBJ-27", changes=_DISTILLING | changes, says=says, severity="warning")
         for changes, says in (
             ({PLAN: DELETED}, "teachers needs trainer.algorithm.distillation, which is not set"),
             ({PLAN: "opd"}, "distillation is 'opd', not a mapping"),
@@ -696,7 +747,8 @@ PASSING = (
             f"{TRAINER}.progress.min_interval_seconds": 0.1,
             f"{TRAINER}.trajectory_selector.type": None,
             f"{TRAINER}.policy.fsdp_config.cp_style": "ring_flash_attn",
-            f"{TRAINER}.fully_async.pause_mode": "wait",
+            f"{TRAINER}.fully_async.pause_mode": "keep",
+            f"{TRAINER}.logger": ["wandb", "console", "${oc.env:EXTRA}"],
         },
     ),
     Passes(check="OBJ-10", changes=_AGENTIC, runtime=_KNOWN_KEYS),
@@ -707,6 +759,12 @@ PASSING = (
         runtime=_KNOWN_KEYS,
     ),
     Passes(check="OBJ-10", changes=_COMPOSED),
+    Passes(check="OBJ-10", changes=_COMPOSED | {"skyrl.terminal_bench_config": {}}),
+    Passes(check="OBJ-10", changes=_COMPOSED_AGENTIC, runtime=_KNOWN_KEYS),
+    Passes(
+        check="OBJ-16",
+        changes=_COMPOSED_AGENTIC | {TIS: True, CAP: 2.0, f"{COMPOSED_HARBOR}.collect_rollout_details": True},
+    ),
     Passes(
         check="OBJ-15", changes={f"{BIAS}_update_mode": "interpolate", f"{BIAS}_interpolation_weight": 0.3}
     ),

@@ -204,6 +204,12 @@ FAILING = (
     ),
     Fails(
         check="OBJ-12",
+        changes={f"{TRAINER}.algorithm.kl_ctrl": {}},
+        says="trainer.algorithm.kl_ctrl={}, which has no effect: the defaults below it stay",
+        severity="warning",
+    ),
+    Fails(
+        check="OBJ-12",
         changes={EPOCHS: {}},
         says="trainer.epochs={}, which has no effect: the default 1 stays",
         severity="warning",
@@ -266,6 +272,19 @@ FAILING = (
         changes={f"{GENERATOR}.backend": True},
         says="generator.backend=true, a boolean; the trainer wants text. YAML reads off, no, on and yes as "
         "booleans; quote the text",
+    ),
+    *(
+        Fails(check="OBJ-20", changes={f"skyrl.{path}": value}, says=says)
+        for path, value, says in (
+            (
+                "trainer.algorithm.advantage_estimator",
+                1,
+                "advantage_estimator=1, an integer; the trainer wants text. Known: grpo, rloo",
+            ),
+            ("trainer.strategy", 2, "trainer.strategy=2, an integer; the trainer wants text. Known: fsdp2"),
+            ("generator.gdn_backend", 3, "gdn_backend=3, an integer; the trainer wants text. Known: torch"),
+            ("environment.env_class", 4, "env_class=4, an integer; the trainer wants text. Known: aime"),
+        )
     ),
     Fails(
         check="OBJ-20",

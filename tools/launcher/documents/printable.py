@@ -1,0 +1,6 @@
+"""Text of documents on a terminal."""
+
+
+def printable(text: str) -> str:
+    """Return `text` on one line, and free of terminal codes: other characters become spaces."""
+    return "".join(character if character.isprintable() else " " for character in text)
