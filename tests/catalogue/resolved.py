@@ -37,6 +37,7 @@ def resolved(source: dict[str, Any], manifest: RuntimeManifest) -> dict[str, Any
     _merge(tree, {key: value for key, value in recipe.items() if key not in _CONSUMED})
     for path, value in {**_written(document), **_of_the_budget(recipe["context_budget"])}.items():
         _put(tree, path, value)
+    _fill(tree, document["iris"]["allocation"], recipe)
     if "terminal_bench" in recipe:
         agents = copy.deepcopy(recipe["terminal_bench"] or {})
         tree["terminal_bench_config"] = agents | {
@@ -75,6 +76,17 @@ def _written(document: dict[str, Any]) -> dict[str, Any]:
         "data.train_data": [_staged(record) for record in document["inputs"]["train_data"]],
         "data.val_data": [_staged(record) for record in document["inputs"]["validation_data"]],
     }
+
+
+def _fill(tree: dict[str, Any], allocation: dict[str, Any], recipe: dict[str, Any]) -> None:
+    """Write the counts of the role plan that the recipe leaves out."""
+    nodes, width = allocation["num_nodes"], allocation["gpus_per_node"]
+    placement, generator = tree["trainer"]["placement"], tree["generator"]
+    for role in ("policy", "ref"):
+        placement.setdefault(f"{role}_num_nodes", nodes)
+        placement.setdefault(f"{role}_num_gpus_per_node", width)
+    tensor = recipe.get("generator", {}).get("inference_engine_tensor_parallel_size", 1)
+    generator.setdefault("num_inference_engines", nodes * width // tensor)
 
 
 def _staged(record: dict[str, Any]) -> str:

@@ -71,7 +71,7 @@ def _checks() -> Iterator[str]:
 
 def _entry(check: Check) -> Iterator[str]:
     yield f"\n#### {check.id}\n"
-    yield f"**{_shown(check.title[:1].upper() + check.title[1:])}.** {_sentence(check.prevents)}\n"
+    yield f"**{_shown(_capitalised(check.title))}.** {_sentence(check.prevents)}\n"
     yield f"* Rule: {_sentence(check.rule)}"
     yield f"* Reads: {', '.join(_INPUTS[name] for name in check.inputs)}. Source: {_sentence(check.source)}"
     yield f"\n```text\n{_example(check)}\n```"
@@ -85,7 +85,11 @@ def _example(check: Check) -> str:
     if reminder is not None:
         (line, *_) = run_preflight(reminder.subject(), [check]).checklist
         return f"checklist: {line.message}"
-    unknown = next(case for case in NOT_CHECKED if case.check == check.id)
+    unknown = next((case for case in NOT_CHECKED if case.check == check.id), None)
+    if unknown is None:
+        raise SystemExit(
+            f"{check.id} has no row in tools/launcher/preflight/testing/cases. Write one that fails"
+        )
     (missing,) = run_preflight(unknown.subject(), [check]).not_checked
     return f"not checked: needs {missing.needs}"
 
@@ -103,6 +107,12 @@ def _severity(check: Check) -> str:
     if severities:
         return " or ".join(sorted(severities))
     return "checklist" if any(case.check == check.id for case in REMINDING) else "waits for the ledger"
+
+
+def _capitalised(title: str) -> str:
+    """Start with a capital, unless the first word is a name as it is typed (cluster_config, vLLM)."""
+    first = title.split(" ", 1)[0]
+    return title[:1].upper() + title[1:] if first.isalpha() and first.islower() else title
 
 
 def _anchor(title: str) -> str:

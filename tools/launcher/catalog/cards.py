@@ -5,7 +5,7 @@ reports "not checked: needs …" instead of guessing. The first block of every m
 of the schema; the rest are facts that single checks use.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -87,7 +87,7 @@ class DatasetCard(BaseModel):
     """Longest prompt with its chat template, in tokens."""
 
     validation_rows: int | None = Field(default=None, ge=0)
-    prompt_token_counts: dict[str, int] | None = None
+    prompt_token_counts: dict[Annotated[str, Field(pattern=r"^[0-9]{1,9}$")], int] | None = None
     """Limit in tokens (as text) -> rows with prompts of at most that length."""
     env_class: str | None = None
     tasktrove_verify_tool_ref: str | None = None

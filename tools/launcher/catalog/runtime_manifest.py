@@ -184,6 +184,8 @@ class RuntimeManifest(BaseModel):
     """Module of a document whose `run.mode` is checkpoint_export."""
     advantage_estimators: tuple[str, ...]
     group_relative_estimators: tuple[str, ...]
+    ragged_group_estimators: tuple[str, ...] | None = None
+    """Those that compare groups with left-out answers, down to `group_advantage_min_size`."""
     policy_losses: tuple[str, ...]
     loss_reductions: tuple[str, ...]
     sequence_mean_losses: tuple[str, ...] = ()

@@ -94,7 +94,7 @@ def test_the_tree_holds_every_key(pinned):
 
 
 def test_what_is_not_known_stays_unknown(pinned):
-    unknown = {"fully_async_dynamic_sampling", "pads_step_wise_rows"}
+    unknown = {"in_flight_weight_update", "pads_step_wise_rows"}
     assert unknown.isdisjoint(pinned.model_fields_set)
     assert "node_local_inference" in pinned.model_fields_set and pinned.node_local_inference is None
 

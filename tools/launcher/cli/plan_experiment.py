@@ -19,6 +19,7 @@ from tools.launcher.graph.step import ArtifactStep
 from tools.launcher.preflight.findings import PreflightReport
 from tools.launcher.preflight.geometry import Geometry
 from tools.launcher.preflight.judge import judge
+from tools.launcher.preflight.memory import UNCERTAINTY, MemoryEstimate, memory_estimate
 from tools.launcher.preflight.registry import CHECKS
 from tools.launcher.preflight.render_text import report_json, warnings_text
 from tools.launcher.preflight.subject import PlannedFrom, PreflightSubject
@@ -243,6 +244,7 @@ def _planned(
         "roles": _roles(geometry),
         "batches": _batches(geometry),
         "lengths": derived_lengths(payload.spec.context_budget),
+        "memory": _memory(memory_estimate(subject)),
         "artifacts": tuple(
             PlannedArtifact(
                 stage=step.stage,
@@ -255,6 +257,25 @@ def _planned(
         "outputs": {name: uri for name, uri in document["artifacts"].items() if isinstance(uri, str)},
         "digests": digests,
     }
+
+
+def _memory(estimate: MemoryEstimate) -> dict[str, str]:
+    """The memory estimate in GB; a component whose facts are missing says which."""
+    rows = {
+        "training, per GPU": ("states", "parameters"),
+        "activations, per GPU": ("activations", "activations"),
+        "logits, per GPU": ("logits", "logits"),
+        "engine weights, per GPU": ("engine_weights", "engine_weights"),
+        "engine KV cache of one window, per GPU": ("engine_kv_cache", "engine_kv_cache"),
+        "of a GPU": ("gpu_memory", "gpu_memory"),
+        "offloaded, per node": ("host_policy", "host_policy"),
+    }
+    written = {}
+    for row, (name, component) in rows.items():
+        size = getattr(estimate, name)
+        missing = estimate.missing.get(component, "a fact that is missing")
+        written[row] = f"not known: needs {missing}" if size is None else f"{size / 10**9:.3g} GB"
+    return written | {"how sure": UNCERTAINTY}
 
 
 def _roles(geometry: Geometry) -> tuple[PlannedRole, ...]:

@@ -77,6 +77,13 @@ def test_the_plan_names_the_smoke(tmp_path):
     assert json.loads((tmp_path / "out.plan").read_text())["smoke"] == "//experiments/cat_count:cat_count"
 
 
+def test_the_plan_has_the_memory_estimate(tmp_path):
+    assert preflight(tmp_path) == 0
+    memory = json.loads((tmp_path / "out.plan").read_text())["memory"]
+    assert memory["training, per GPU"] == "1.19 GB"  # 596049920 parameters * 16 bytes / 8 GPUs
+    assert memory["of a GPU"] == "80 GB" and "estimate" in memory["how sure"]
+
+
 def test_warnings_are_printed_and_let_the_plan_pass(tmp_path, capsys):
     source = changed(('"epochs": 1, "max_steps": steps', '"epochs": 1, "max_steps": 100000'))
     assert preflight(tmp_path, source=source) == 0

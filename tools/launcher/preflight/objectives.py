@@ -23,4 +23,4 @@ def takes_routes_with_dcp(subject: PreflightSubject) -> bool:
     """Whether the document lifts the rule that decode context parallelism excludes router capture."""
     places = ("runtime.task_env", "skyrl.extra_env")
     values = [subject.get(f"{place}.{_DCP_WITH_ROUTES}") for place in places]
-    return any(type(value) in (str, int) and str(value) == "1" for value in values)
+    return any(type(value) in (str, int) and value in ("1", 1) for value in values)

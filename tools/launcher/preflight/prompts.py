@@ -36,7 +36,7 @@ def kept_rows(subject: PreflightSubject) -> KeptRows:
     longest = card.max_prompt_tokens if card is not None else None
     if longest is not None and longest <= limit:
         return KeptRows(total=total, at_least=total, at_most=total, limit=limit)
-    counts = {int(tokens): rows for tokens, rows in _counts(subject).items() if tokens.isdecimal()}
+    counts = {int(tokens): rows for tokens, rows in _counts(subject).items()}
     return KeptRows(
         total=total,
         at_least=max((rows for tokens, rows in counts.items() if tokens <= limit), default=0),

@@ -78,6 +78,8 @@ class LaunchPlan(BaseModel):
     batches: PlannedBatches
     lengths: dict[str, int]
     """Token lengths that follow from the context budget."""
+    memory: dict[str, str]
+    """What the launch holds in memory -> how much, estimated, or what is not known."""
     artifacts: tuple[PlannedArtifact, ...]
     outputs: dict[str, str]
     digests: LaunchDigests
@@ -158,6 +160,7 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
             ],
         ),
         ("token lengths", [(path, str(value)) for path, value in plan.lengths.items()]),
+        ("memory", list(plan.memory.items())),
         (
             "artifacts",
             [(f"{item.stage} {item.kind}", f"{item.identity}  {item.path}") for item in plan.artifacts],

@@ -1,8 +1,7 @@
 """Model, tokenizer and data inputs of a launch document."""
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from tools.launcher.preflight.check import check
@@ -145,7 +144,9 @@ def art_12(subject: PreflightSubject) -> Iterator[Finding]:
 def art_14(subject: PreflightSubject) -> Iterator[Finding]:
     for path in ("inputs.data_kind", "skyrl.data.kind"):
         kind = subject.get(path)
-        if kind is not None and kind not in DATA_KINDS:
+        # A null recipe kind is no default: the launcher takes it over.
+        null = kind is None and path == "skyrl.data.kind" and subject.source_form and subject.declares(path)
+        if null or (kind is not None and kind not in DATA_KINDS):
             yield Finding(
                 path=path,
                 message=f"data kind {shown(kind)} is unknown. Known: {listed(DATA_KINDS)}",
@@ -238,6 +239,12 @@ def art_15(subject: PreflightSubject) -> Iterator[Finding]:
             message=f"inputs.model.uri {shown(uri)} leaves the artifact",
             repair="use a path below the artifact's root",
         )
+    elif uri.startswith("file://") and uri.removeprefix("file://").partition("/")[0] not in ("", "localhost"):
+        yield Finding(
+            path="inputs.model.uri",
+            message=f"inputs.model.uri {shown(uri)} names a file of another host",
+            repair="write the path on the nodes, such as file:///path",
+        )
     elif not _is_text(identity):
         where = "on object storage " if uri.startswith(_CLOUD_SCHEMES) else ""
         yield Finding(
@@ -255,10 +262,15 @@ def art_15(subject: PreflightSubject) -> Iterator[Finding]:
         )
 
 
-def _content(record: dict[str, Any]) -> str:
-    """What a record selects, as text that can be looked up."""
-    content = [record.get("uri"), record.get("relative_path"), record.get("selection")]
-    return json.dumps(content, sort_keys=True, default=str)
+def _content(record: dict[str, Any]) -> Hashable:
+    """What a record selects, as a value that can be looked up."""
+    return _frozen([record.get("uri"), record.get("relative_path"), record.get("selection")])
+
+
+def _frozen(value: Any) -> Hashable:
+    if isinstance(value, dict):
+        return tuple((key, _frozen(value[key])) for key in sorted(value))
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
 @check(
@@ -271,7 +283,7 @@ def _content(record: dict[str, Any]) -> str:
     source="catalogue ART-20 (new); nobody checks it",
 )
 def art_20(subject: PreflightSubject) -> Iterator[Finding]:
-    train: dict[str, str] = {}
+    train: dict[Hashable, str] = {}
     for place, record in subject.data_sources("train_data"):
         train.setdefault(_content(record), place)
     for place, record in subject.data_sources("validation_data"):
@@ -295,7 +307,7 @@ def art_20(subject: PreflightSubject) -> Iterator[Finding]:
     source="derived: the trainer concatenates its files; nobody checks it",
 )
 def art_22(subject: PreflightSubject) -> Iterator[Finding]:
-    first: dict[str, str] = {}
+    first: dict[Hashable, str] = {}
     for place, record in subject.data_sources("train_data"):
         if not _is_text(record.get("uri")):
             continue  # ART-14

@@ -345,15 +345,16 @@ def bkd_39(subject: PreflightSubject) -> Iterator[Finding]:
     if Geometry.of(subject).strategy != "megatron":
         return
     fraction = subject.value(_OFFLOAD_FRACTION, int, float)
+    offloads = subject.flag(f"{megatron_config('policy')}.optimizer_config_kwargs.optimizer_cpu_offload")
     if not 0 <= fraction <= 1:
         yield Finding(
             path=_OFFLOAD_FRACTION,
-            message=f"optimizer_offload_fraction must be in [0, 1], got {shown(fraction)}",
+            message=f"optimizer_offload_fraction must be in [0, 1], got {shown(fraction)}"
+            + ("" if offloads else " (optimizer_cpu_offload is off, so that nothing reads it)"),
             repair=set_to(_OFFLOAD_FRACTION, 1),
+            severity="error" if offloads else "warning",
         )
-    elif fraction == 0 and subject.flag(
-        f"{megatron_config('policy')}.optimizer_config_kwargs.optimizer_cpu_offload"
-    ):
+    elif fraction == 0 and offloads:
         yield Finding(
             path=_OFFLOAD_FRACTION,
             message="optimizer_cpu_offload is on, but optimizer_offload_fraction 0 offloads nothing",

@@ -72,10 +72,11 @@ def bat_08(subject: PreflightSubject) -> Iterator[Finding]:
     "BAT-12",
     "group-relative estimators have groups",
     area="batches",
-    rule="estimator in {grpo, rloo, ...} implies n >= 2; group_advantage_min_size <= n",
+    rule="estimator in {grpo, rloo, ...} implies n >= 2; group_advantage_min_size <= n; a warning where an estimator of "
+    "ragged groups has none of at least 2, or another one has any",
     prevents="A group of one has zero advantage, and nothing is learned.",
     inputs=("spec", "runtime"),
-    source="catalogue BAT-12 (#48); nobody checks it",
+    source="catalogue BAT-12 (#48), MarinSkyRL skyrl_train/group_admission.py@07798d43; newer trainers for the size",
 )
 def bat_12(subject: PreflightSubject) -> Iterator[Finding]:
     samples = Geometry.of(subject).declared_samples
@@ -91,7 +92,42 @@ def bat_12(subject: PreflightSubject) -> Iterator[Finding]:
         yield Finding(
             path=_GROUP_SIZE,
             message=f"group_advantage_min_size={least} exceeds n_samples_per_prompt={samples}",
-            repair=set_to(_GROUP_SIZE, samples),
+            repair=set_to(_GROUP_SIZE, samples)
+            if _uses_group_size(subject, estimator) is not False
+            else delete(_GROUP_SIZE),
+        )
+    elif samples >= 2:
+        yield from _group_size_doubts(subject, estimator)
+
+
+def _uses_group_size(subject: PreflightSubject, estimator: str) -> bool | None:
+    """Whether the estimator reads group_advantage_min_size; None if that is not known."""
+    manifest = subject.manifest()
+    if manifest.ragged_group_estimators is None or estimator not in manifest.advantage_estimators:
+        return None
+    return estimator in manifest.ragged_group_estimators
+
+
+def _group_size_doubts(subject: PreflightSubject, estimator: str) -> Iterator[Finding]:
+    """What neighbouring commits refuse; it is not known of this one."""
+    uses, least = _uses_group_size(subject, estimator), subject.get(_GROUP_SIZE)
+    if uses is None:
+        return
+    if uses:
+        if least is None or least < 2:
+            yield Finding(
+                path=_GROUP_SIZE,
+                message=f"{estimator} may want group_advantage_min_size of at least 2, it is "
+                f"{'not set' if least is None else least}",
+                repair=set_to(_GROUP_SIZE, 2),
+                severity="warning",
+            )
+    elif least is not None:
+        yield Finding(
+            path=_GROUP_SIZE,
+            message=f"{estimator} does not use group_advantage_min_size={least}",
+            repair=delete(_GROUP_SIZE),
+            severity="warning",
         )
 
 
@@ -99,7 +135,7 @@ def bat_12(subject: PreflightSubject) -> Iterator[Finding]:
     "BAT-13",
     "best-of-N leaves no group to compare",
     area="batches",
-    rule="trajectory_selector best_of_n excludes step_wise_training and group-relative estimators",
+    rule="trajectory_selector best_of_n excludes step_wise_training and group-relative estimators; n >= 2",
     prevents="After the selection one answer per prompt is left.",
     inputs=("spec", "runtime"),
     source="catalogue BAT-13 (#49); the trainer",
@@ -120,14 +156,21 @@ def bat_13(subject: PreflightSubject) -> Iterator[Finding]:
             message="best_of_n selects whole answers; step_wise_training makes one row per turn",
             repair=set_to(_STEP_WISE, False),
         )
+    if Geometry.of(subject).declared_samples < 2:
+        yield Finding(
+            path=_N,
+            message="best_of_n of n_samples_per_prompt=1 selects nothing",
+            repair=set_to(_N, 2),
+            severity="warning",
+        )
 
 
 @check(
     "BAT-18",
     "fully_async has enough generation workers, and not too many",
     area="batches",
-    rule="M <= num_parallel_generation_workers; useful up to M*(max_staleness_steps+1)",
-    prevents="Below: an assertion. Above: workers wait without work.",
+    rule="M <= num_parallel_generation_workers; useful up to M*(max_staleness_steps+1); max_staleness_steps >= 0",
+    prevents="Below: an assertion, or a wait without end. Above: workers wait without work.",
     inputs=("spec", "runtime"),
     source="catalogue BAT-18 (new); the trainer checks the lower bound",
 )
@@ -136,6 +179,12 @@ def bat_18(subject: PreflightSubject) -> Iterator[Finding]:
         return
     mini, workers = Geometry.of(subject).mini_batch, subject.positive(_WORKERS)
     staleness = subject.integer(_STALENESS)
+    if staleness < 0:
+        yield Finding(
+            path=_STALENESS,
+            message=f"max_staleness_steps={staleness} leaves no room for a group: generation never starts",
+            repair=set_to(_STALENESS, 0),
+        )
     useful = mini * (max(0, staleness) + 1)
     if mini <= workers <= useful:
         return

@@ -236,21 +236,23 @@ def ctx_05(subject: PreflightSubject) -> Iterator[Finding]:
 
 @check(
     "CTX-11",
-    "a single turn has one length of prompt",
+    "a prompt fits the input",
     area="context",
-    rule="resolved document, max_turns == 1: max_input_length == max_prompt_length",
+    rule="resolved document, max_turns == 1: max_input_length == max_prompt_length; more turns: >=",
     prevents="The trainer refuses the document; holds by construction if CTX-03 holds.",
     inputs=("spec",),
-    source="catalogue CTX-11 (#84); the trainer",
+    source="catalogue CTX-11 (#84), MarinSkyRL skyrl_train/utils/utils.py@004e15f9; the trainer",
 )
 def ctx_11(subject: PreflightSubject) -> Iterator[Finding]:
-    if subject.source_form or subject.get("skyrl.generator.max_turns") != 1:
+    if subject.source_form or not subject.has(INPUT) or not subject.has(PROMPT):
         return
-    if subject.has(INPUT) and subject.has(PROMPT) and subject.positive(INPUT) != subject.positive(PROMPT):
+    single = subject.get("skyrl.generator.max_turns") == 1
+    length, prompt = subject.positive(INPUT), subject.positive(PROMPT)
+    if length < prompt or (single and length != prompt):
         yield Finding(
             path=INPUT,
-            message=f"max_input_length {subject.get(INPUT)} != max_prompt_length {subject.get(PROMPT)}",
-            repair=set_to(INPUT, subject.get(PROMPT)),
+            message=f"max_input_length {length} {'!=' if single else '<'} max_prompt_length {prompt}",
+            repair=set_to(INPUT, prompt),
         )
 
 

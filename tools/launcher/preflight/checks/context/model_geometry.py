@@ -7,11 +7,13 @@ from tools.launcher.preflight.check import check
 from tools.launcher.preflight.engine_sizes import DP, EP, TP, tensor_repair
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry, divisors, nearest
+from tools.launcher.preflight.objectives import takes_routes_with_dcp
 from tools.launcher.preflight.subject import PreflightSubject, is_count
 from tools.launcher.preflight.wording import counted, delete, listed, set_to, shown
 
 _DCP = "skyrl.generator.inference_engine_decode_context_parallel_size"
 _HEADS = "skyrl.model_num_attention_heads"
+_CAPTURE = "skyrl.generator.engine_init_kwargs.enable_return_routed_experts"
 _REPLAY = ("fsdp_config.moe_router_replay", "megatron_config.moe_router_replay")
 
 
@@ -175,7 +177,8 @@ def _expert_problems(subject: PreflightSubject, geometry: Geometry) -> Iterator[
     "CTX-10",
     "decode context parallelism fits inside tensor parallelism",
     area="context",
-    rule="dcp > 1: TP % dcp == 0, dcp <= TP // KV heads, vLLM, no routing replay",
+    rule="dcp > 1: TP % dcp == 0, dcp <= TP // KV heads, vLLM, no routing replay or router capture without "
+    "VLLM_ALLOW_ROUTED_EXPERTS_DCP=1",
     prevents="The trainer refuses the document after the GPUs were allocated.",
     inputs=("spec", "model", "runtime"),
     source="catalogue CTX-10 (#83), MarinSkyRL skyrl_train/utils/utils.py@004e15f9; the trainer",
@@ -193,16 +196,16 @@ def ctx_10(subject: PreflightSubject) -> Iterator[Finding]:
             message=f"dcp={decode} needs backend vllm, got {shown(backend)}",
             repair=set_to(_DCP, 1),
         )
-    strategy = subject.text("skyrl.trainer.strategy")
+    strategy, captures = subject.text("skyrl.trainer.strategy"), []
     for name in _REPLAY:
         path = f"skyrl.trainer.policy.{name}"
         # The switch below fsdp_config counts for every strategy.
         if (name.startswith("fsdp") or strategy == "megatron") and subject.get(path) is True:
-            yield Finding(
-                path=_DCP,
-                message=f"dcp={decode} does not go with routing replay (trainer.policy.{name})",
-                repair=set_to(_DCP, 1),
-            )
+            captures.append(f"routing replay (trainer.policy.{name})")
+    if subject.get(_CAPTURE):
+        captures.append(f"router capture ({_CAPTURE.removeprefix('skyrl.')})")
+    for capture in () if takes_routes_with_dcp(subject) else captures:
+        yield Finding(path=_DCP, message=f"dcp={decode} does not go with {capture}", repair=set_to(_DCP, 1))
     tensor = Geometry.of(subject).engine_tp
     if tensor % decode:
         valid = divisors(tensor)

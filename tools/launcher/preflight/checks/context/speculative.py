@@ -22,7 +22,9 @@ _IDENTITY = f"{_BLOCK}.model.source_identity"
 _SCHEDULING = "skyrl.generator.engine_init_kwargs.async_scheduling"
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_OBJECT_STORES = ("s3", "gs", "gcs")
+_OBJECT_STORES = ("s3://", "gs://", "gcs://")
+_NO_REPOSITORY = ("::", "\\")
+"""What no name of a repository on the Hub contains."""
 _FRACTION = Bounds(low=0, high=1, open_low=True, open_high=True)
 
 _TRAINING_NUMBERS = {
@@ -55,14 +57,11 @@ _TRAINING_NUMBERS = {
 )
 def ctx_14(subject: PreflightSubject) -> Iterator[Finding]:
     block = subject.get(_BLOCK)
-    if block is None or (block == {} and subject.source_form):  # the launcher skips both
+    if block is None:
         return
-    if not isinstance(block, dict):
-        yield Finding(
-            path=_BLOCK,
-            message=f"speculative_decoding is {shown(block)}, not a mapping",
-            repair=delete(_BLOCK),
-        )
+    if not isinstance(block, dict) or not block:
+        problem = "empty" if block == {} else f"{shown(block)}, not a mapping"
+        yield Finding(path=_BLOCK, message=f"speculative_decoding is {problem}", repair=delete(_BLOCK))
         return
     yield from _method_problems(subject)
     yield from _model_problems(subject)
@@ -126,7 +125,7 @@ def _model_problems(subject: PreflightSubject) -> Iterator[Finding]:
     problem = _locator_problem(uri)
     if problem is not None:
         yield Finding(path=_URI, message=f"draft source_uri {shown(uri)} {problem}", repair=_LOCATORS)
-    elif str(uri).startswith("hf://") and isinstance(identity, str) and not _COMMIT.fullmatch(identity):
+    elif urlsplit(uri).scheme == "hf" and isinstance(identity, str) and not _COMMIT.fullmatch(identity):
         yield Finding(
             path=_IDENTITY,
             message=f"draft source_identity {shown(identity)} is not a full commit (40 lower-case hex digits): it "
@@ -147,13 +146,19 @@ def _locator_problem(uri: Any) -> str | None:
     except ValueError:  # brackets that are no IPv6 address
         return "is no address"
     if parts.scheme == "hf":
-        names = f"{parts.netloc}{parts.path}".split("/")
-        whole = len(names) == 2 and all(names) and not parts.query and not parts.fragment
+        whole = _is_repository(f"{parts.netloc}{parts.path}") and not parts.query and not parts.fragment
         return None if whole else "is not of the form hf://namespace/repository"
-    if parts.scheme not in _OBJECT_STORES:
+    if not uri.startswith(_OBJECT_STORES):
         return "must use hf, s3, gs or gcs"
     whole = bool(parts.netloc and parts.path.strip("/")) and not parts.query and not parts.fragment
     return None if whole else "is not a complete address in an object store"
+
+
+def _is_repository(text: str) -> bool:
+    """Whether the text is a repository id as the launcher reads one (marinskyrl/resource_locator.py@0f08e891)."""
+    names = [name.strip() for name in text.split("/")]
+    plain = not any(part in text for part in _NO_REPOSITORY) and not text.startswith("~")
+    return len(names) == 2 and plain and all(name not in ("", ".", "..") for name in names)
 
 
 def _serving_problems(subject: PreflightSubject) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from tools.launcher.preflight.check import check
@@ -13,6 +14,16 @@ _OPEN = "${"
 _TOKEN = re.compile(r"\$\{|[{}]")
 _QUOTES = frozenset("'\"\\")
 """With one of these in it, only OmegaConf's grammar can tell which brace closes what."""
+_NAMED = re.compile(r"\$\{\s*([^${}:]*?)\s*\}")
+"""An interpolation of a name, not of a resolver such as oc.env."""
+_PLAIN_NAME = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*", re.ASCII)
+_MISSING = "???"
+"""OmegaConf's word for a value that is still to be set."""
+_COMPOSED = (
+    *("trainer", "generator", "data", "environment", "trajectory_runner"),
+    *("terminal_bench", "teachers", "teacher_routing"),
+)
+"""Sections of a recipe that the launcher puts into the composed tree and resolves there again."""
 _LONGEST = 10_000
 """Characters. Of longer text only the last interpolation is looked at."""
 _MOST_FINDINGS = 20
@@ -62,6 +73,75 @@ def doc_11(subject: PreflightSubject) -> Iterator[Finding]:
             return
 
 
+@check(
+    "DOC-14",
+    "no value is still to be set",
+    area="document",
+    rule="no text is ???, the word of OmegaConf for a value that is missing",
+    prevents="The launcher reads the whole document and refuses it, wherever the word stands.",
+    inputs=("spec", "runtime"),
+    source="MarinSkyRL cloud/iris/launch_config.py@00ee4e42, tried out with OmegaConf; the launcher",
+    implied_by=("DOC-01",),
+)
+def doc_14(subject: PreflightSubject) -> Iterator[Finding]:
+    fields = subject.manifest().document_fields or {}
+    mandatory = {path for path, field in fields.items() if field.required}  # DOC-03 says it of these
+    unset = (path for path, text in _texts(subject.document, "") if text == _MISSING)
+    for path in islice((path for path in unset if path not in mandatory), _MOST_FINDINGS):
+        yield Finding(
+            path=path,
+            message=f"{path} is ???, a value that is still to be set",
+            repair=f"write the value of {path}, or delete it",
+        )
+
+
+@check(
+    "DOC-15",
+    "an interpolation names what is there",
+    area="document",
+    rule="${name} begins with a section of the launch document, and is in no part of a recipe that is composed: it is "
+    "looked up in the document first and in the composed tree then, which share no name; ${.name}, ${resolver:...} "
+    "and the tree of a resolved document are not judged",
+    prevents="The launcher finds no such key and refuses the document.",
+    inputs=("spec", "runtime"),
+    source="MarinSkyRL cloud/iris/launch_config.py@00ee4e42, tried out with OmegaConf; the launcher",
+    implied_by=("DOC-01", "DOC-11"),
+)
+def doc_15(subject: PreflightSubject) -> Iterator[Finding]:
+    if not _has_interpolation(subject.document):
+        return
+    known = subject.manifest().document_mappings.get("", [])
+    source_form = subject.source_form
+    found = ((path, text, name) for path, text in _texts(subject.document, "") for name in _names(text))
+    wrong = (
+        (path, text, name)
+        for path, text, name in found
+        if (source_form or not path.startswith("skyrl."))
+        and (name.partition(".")[0] not in known or _is_composed(path))
+    )
+    for path, text, name in islice(wrong, _MOST_FINDINGS):
+        in_document = name.partition(".")[0] in known
+        where = "in the composed tree" if in_document else "at the top of the launch document"
+        yield Finding(
+            path=path,
+            message=f"{path} is {shown(text)}: the launcher looks for {name} {where}, and it is not there",
+            repair=f"write the value of {path} out"
+            + ("" if "." in name else f"; for an environment variable, ${{oc.env:{name}}}"),
+        )
+
+
+def _names(text: str) -> Iterator[str]:
+    """Yield the names of simple interpolations; of text that only OmegaConf's grammar can read, none."""
+    if _OPEN not in text or len(text) > _LONGEST or not _QUOTES.isdisjoint(text):
+        return
+    yield from (name for name in _NAMED.findall(text) if _PLAIN_NAME.fullmatch(name))
+
+
+def _is_composed(path: str) -> bool:
+    parts = path.split(".")
+    return parts[0] == "skyrl" and parts[1:2] != [] and parts[1] in _COMPOSED
+
+
 def _has_interpolation(document: dict[str, Any]) -> bool:
     """Whether any text opens one; few documents do, and this is quicker than to name every place."""
     todo: list[Any] = [document]
@@ -89,4 +169,4 @@ def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _texts(each, f"{path}[{index}]")
 
 
-CHECKS = (doc_11,)
+CHECKS = (doc_11, doc_14, doc_15)

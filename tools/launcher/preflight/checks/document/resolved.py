@@ -18,6 +18,18 @@ _RECIPE_KIND = "skyrl.data.kind"
 _DEFAULT_KIND = DATA_KINDS[0]
 """Of `skyrl.data.kind` (contract, launch-document.md §4.9)."""
 _COLOCATED = "skyrl.trainer.placement.colocate_all"
+_SWITCHES = (
+    *("trainer.placement.colocate_all", "trainer.algorithm.use_kl_loss"),
+    "generator.run_engines_locally",
+)
+_ROLE_PLAN = (
+    *_SWITCHES,
+    *("trainer.placement.policy_num_nodes", "trainer.placement.policy_num_gpus_per_node"),
+    *("trainer.train_batch_size", "trainer.policy_mini_batch_size", "trainer.micro_train_batch_size_per_gpu"),
+    *("generator.backend", "generator.n_samples_per_prompt", "generator.num_inference_engines"),
+    "generator.inference_engine_tensor_parallel_size",
+)
+"""What the launcher reads without a default (MarinSkyRL cloud/iris/role_plan.py@00ee4e42)."""
 
 
 @check(
@@ -25,7 +37,7 @@ _COLOCATED = "skyrl.trainer.placement.colocate_all"
     "a stated training type is the entry point's",
     area="document",
     rule="training_type is what follows from the entry point: async for fully_async and for terminal_bench with "
-    "colocate_all false, null for generation, else sync",
+    "colocate_all false, null for generation and for the export of a checkpoint, else sync",
     prevents="A resolved document is refused; of a source document the statement is overwritten and misleads its reader.",
     inputs=("spec", "runtime"),
     source="contract launch-document.md §4.3, case d21; the launcher",
@@ -34,18 +46,21 @@ def doc_07(subject: PreflightSubject) -> Iterator[Finding]:
     if not subject.has(_TYPE):
         return
     stated = subject.get(_TYPE)
-    entry = subject.manifest().entrypoints.get(subject.entrypoint)
-    if entry is None:
-        return
-    follows: str | None = entry.training_type
-    if entry.async_unless_colocated and not subject.flag(_COLOCATED):
-        follows = "async"
+    manifest, source = subject.manifest(), subject.source_form
+    follows: str | None = None
+    program = manifest.export_entrypoint
+    if source or program is None or subject.get(_MODULE) != program:
+        program = subject.entrypoint
+        entry = manifest.entrypoints.get(program)
+        if entry is None:
+            return
+        apart = entry.async_unless_colocated and not subject.flag(_COLOCATED)
+        follows = "async" if apart else entry.training_type
     if stated == follows:
         return
-    source = subject.source_form
     yield Finding(
         path=_TYPE,
-        message=f"training_type is {shown(stated)}, from entry point {subject.entrypoint} follows {shown(follows)}"
+        message=f"training_type is {shown(stated)}, from entry point {program} follows {shown(follows)}"
         + ("; the launcher overwrites it" if source else ""),
         repair=delete(_TYPE) if source or follows is None else set_to(_TYPE, follows),
         severity="warning" if source else "error",
@@ -159,10 +174,10 @@ def doc_09(subject: PreflightSubject) -> Iterator[Finding]:
     "DOC-12",
     "a resolved document has the whole tree",
     area="document",
-    rule="in resolved form, skyrl has every section of the base configuration",
-    prevents="Nobody composes a resolved document again: the trainer fails at the first key of the section.",
+    rule="in resolved form, skyrl has every section of the base configuration, and in them every value of the role plan",
+    prevents="Nobody composes a resolved document again: launcher or trainer fails at the first key that is missing.",
     inputs=("spec", "runtime"),
-    source="contract launch-document.md §2; the trainer, late",
+    source="contract launch-document.md §2, MarinSkyRL cloud/iris/role_plan.py@00ee4e42; the launcher, the trainer late",
 )
 def doc_12(subject: PreflightSubject) -> Iterator[Finding]:
     if subject.source_form or not isinstance(subject.get("skyrl"), dict):
@@ -178,6 +193,16 @@ def doc_12(subject: PreflightSubject) -> Iterator[Finding]:
             repair=f"write {listed(f'skyrl.{name}' for name in missing)} as the launcher resolved it, or give the source "
             "document",
         )
+    for path in _ROLE_PLAN:
+        section, value = path.split(".")[0], subject.get(f"skyrl.{path}")
+        absent = value is None and (path not in _SWITCHES or not subject.declares(f"skyrl.{path}"))
+        if absent and isinstance(subject.get(f"skyrl.{section}"), dict):
+            yield Finding(
+                path=f"skyrl.{path}",
+                message=f"a resolved document has skyrl.{path}, from which the launcher derives the roles; it is "
+                f"{'null' if subject.declares(f'skyrl.{path}') else 'missing'}",
+                repair=f"write skyrl.{path} as the launcher resolved it",
+            )
 
 
 @check(

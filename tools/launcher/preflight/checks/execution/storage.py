@@ -114,7 +114,7 @@ def exe_15(subject: PreflightSubject) -> Iterator[Finding]:
         tries = 1 + min(max(0, _RETRIES if retries is None else retries), MAX_COUNT)
         hours = min(timeout, MAX_COUNT) / 3600
         words = "1 try" if tries == 1 else f"{tries} tries"
-        limits.append((hours * tries, f"timeout {hours:.7g} hours times {words}"))
+        limits.append((hours * tries, f"timeout {hours:.4g} hours times {words}"))
     if subject.planned is not None:
         bound = max(
             (payload.execution.coordinator_timeout_hours for _, payload in rl_steps(subject)), default=0

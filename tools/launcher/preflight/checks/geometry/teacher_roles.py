@@ -123,7 +123,7 @@ def _endpoint_problems(path: str, settings: dict[str, Any]) -> Iterator[Finding]
     for index, endpoint in enumerate(endpoints if isinstance(endpoints, list) else []):
         place = f"{path}.endpoints[{index}]"
         url = endpoint.get("url") if isinstance(endpoint, dict) else endpoint
-        if not isinstance(url, str) or not _is_v1_url(url):
+        if not isinstance(url, str) or not _is_v1_url(url.strip()):
             yield Finding(
                 path=f"{place}.url",
                 message=f"endpoint {shown(url)} is no HTTP(S) address ending in /v1",

@@ -186,7 +186,7 @@ def obj_18(subject: PreflightSubject) -> Iterator[Finding]:
             message=f"{term} with kl_loss_coef={shown(coefficient)} "
             f"{'costs a reference model for nothing' if coefficient == 0 else 'rewards divergence'}",
             repair=set_to(f"{_ALGORITHM}.{term}", False),
-            severity="warning" if coefficient == 0 else "error",
+            severity="warning",
         )
     adaptive = subject.flag(_KL_REWARD) and subject.get(f"{_ALGORITHM}.kl_ctrl.type") == "adaptive"
     if adaptive and subject.integer(_KL_HORIZON) <= 0:
@@ -208,6 +208,7 @@ _DISCOUNTS = (
     Limit("trainer.algorithm.dynamic_sampling.min_replace_ratio", FRACTION, 0.3),
 )
 _DUAL_CLIP = f"{_ALGORITHM}.clip_ratio_c"
+_POOLED = f"{_ALGORITHM}.ratio_diagnostics.pooled"
 
 
 @check(
@@ -215,10 +216,11 @@ _DUAL_CLIP = f"{_ALGORITHM}.clip_ratio_c"
     "coefficients of the objective are in range",
     area="objective",
     rule="eps_clip_low, eps_clip_high, dynamic_sampling.min_reward_std >= 0; gamma, lambd, min_replace_ratio in [0, 1]; "
-    "dual_clip: clip_ratio_c > 1",
+    "dual_clip: clip_ratio_c > 1; a warning for ratio_diagnostics.pooled without megatron",
     prevents="The clipping interval is empty, or the trainer refuses the document.",
     inputs=("spec", "runtime"),
-    source="MarinSkyRL skyrl_train/dynamic_sampling.py@0f3035d3, and the definition of PPO clipping; nobody checks it",
+    source="MarinSkyRL skyrl_train/dynamic_sampling.py@0f3035d3, ppo_base_config.yaml@008da072 for pooled, and the "
+    "definition of PPO clipping; nobody checks it",
 )
 def obj_23(subject: PreflightSubject) -> Iterator[Finding]:
     yield from out_of_bounds(subject, _COEFFICIENTS)
@@ -232,6 +234,13 @@ def obj_23(subject: PreflightSubject) -> Iterator[Finding]:
                 repair=delete(_DUAL_CLIP) if subject.source_form else set_to(_DUAL_CLIP, 3),
                 severity="warning",
             )
+    if subject.get(_POOLED) is True and subject.text("skyrl.trainer.strategy") != "megatron":
+        yield Finding(
+            path=_POOLED,
+            message="ratio_diagnostics.pooled is true: only strategy megatron pools them, others may refuse it",
+            repair=delete(_POOLED),
+            severity="warning",
+        )
 
 
 CHECKS = (obj_01, obj_02, obj_16, obj_18, obj_23)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from tools.launcher.catalog.cards import MissingFact
-from tools.launcher.preflight.bounds import POSITIVE
+from tools.launcher.preflight.bounds import NOT_NEGATIVE, POSITIVE
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.subject import PreflightSubject, is_count
@@ -53,8 +53,10 @@ def obj_26(subject: PreflightSubject) -> Iterator[Finding]:
                 yield from _field_problems(subject, f"{path}.{name}", settings[name], name)
         endpoints = settings.get("endpoints")
         for index, endpoint in enumerate(endpoints if isinstance(endpoints, list) else []):
+            place = f"{path}.endpoints[{index}]"
             if isinstance(endpoint, dict):
-                yield from _field_problems(subject, f"{path}.endpoints[{index}]", endpoint, "endpoint")
+                yield from _field_problems(subject, place, endpoint, "endpoint")
+            yield from _endpoint_problems(place, endpoint)
         yield from _source_problems(path, settings)
         yield from _evidence_problems(subject, path, settings)
         yield from _model_problems(path, settings)
@@ -74,6 +76,21 @@ def _field_problems(
             path=below(path, field),
             message=f"{path.removeprefix('skyrl.')} has no field {shown(field)}. {hint}",
             repair=delete(below(path, field)),
+        )
+
+
+def _endpoint_problems(path: str, endpoint: Any) -> Iterator[Finding]:
+    if not isinstance(endpoint, dict):
+        yield _doubt(
+            path=path,
+            message=f"an endpoint is {shown(endpoint)}, not a mapping",
+            repair="write url and max_concurrency",
+        )
+    elif not is_count(endpoint.get("max_concurrency")):
+        yield _doubt(
+            path=f"{path}.max_concurrency",
+            message=f"max_concurrency must be a positive integer, got {shown(endpoint.get('max_concurrency'))}",
+            repair=set_to(f"{path}.max_concurrency", 16),
         )
 
 
@@ -184,6 +201,13 @@ def _model_problems(path: str, settings: dict[str, Any]) -> Iterator[Finding]:
 )
 def obj_27(subject: PreflightSubject) -> Iterator[Finding]:
     plan = subject.get(_PLAN)
+    for path in (_TEACHERS, _ROUTING):
+        if subject.declares(path) and not subject.has(path):
+            yield _doubt(
+                path=path,
+                message=f"{path.removeprefix('skyrl.')} is null, which is no mapping",
+                repair=delete(path),
+            )
     if plan is None:
         for path in (_TEACHERS, _ROUTING):
             if subject.get(path):
@@ -193,12 +217,9 @@ def obj_27(subject: PreflightSubject) -> Iterator[Finding]:
                     repair=delete(path),
                 )
         return
-    if not isinstance(plan, dict):
-        yield _doubt(
-            path=_PLAN, message=f"distillation is {shown(plan)}, not a mapping", repair=delete(_PLAN)
-        )
-        return
-    if not plan and subject.source_form:  # the launcher skips an empty mapping
+    if not isinstance(plan, dict) or not plan:
+        problem = "empty" if plan == {} else f"{shown(plan)}, not a mapping"
+        yield _doubt(path=_PLAN, message=f"distillation is {problem}", repair=delete(_PLAN))
         return
     yield from _plan_problems(subject, plan)
     yield from _route_problems(subject, plan)
@@ -207,8 +228,9 @@ def obj_27(subject: PreflightSubject) -> Iterator[Finding]:
 def _plan_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator[Finding]:
     manifest = subject.manifest()
     yield from _field_problems(subject, _PLAN, plan, "plan")
-    if isinstance(plan.get("residency"), dict):
-        yield from _field_problems(subject, f"{_PLAN}.residency", plan["residency"], "residency")
+    residency = plan.get("residency")
+    if isinstance(residency, dict):
+        yield from _residency_problems(subject, residency)
     objectives, modes = manifest.distillation_objectives, manifest.distillation_reward_modes
     if objectives is None or modes is None:
         raise MissingFact("distillation_objectives and distillation_reward_modes in the runtime manifest")
@@ -239,6 +261,24 @@ def _plan_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator[
                 message=f"objective {objective} needs evidence {wanted}, got {evidence}",
                 repair=set_to(f"{path}.evidence", wanted),
             )
+
+
+def _residency_problems(subject: PreflightSubject, residency: dict[str, Any]) -> Iterator[Finding]:
+    yield from _field_problems(subject, f"{_PLAN}.residency", residency, "residency")
+    for name, right, rule, usual in (
+        ("max_resident", is_count(residency.get("max_resident")), "a positive integer", 1),
+        ("minimum_residency_seconds", _lasts(residency.get("minimum_residency_seconds")), NOT_NEGATIVE, 60),
+    ):
+        if not right:
+            yield _doubt(
+                path=f"{_PLAN}.residency.{name}",
+                message=f"residency.{name} must be {rule}, got {shown(residency.get(name))}",
+                repair=set_to(f"{_PLAN}.residency.{name}", usual),
+            )
+
+
+def _lasts(seconds: Any) -> bool:
+    return type(seconds) in (int, float) and NOT_NEGATIVE.holds(seconds)
 
 
 def _route_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator[Finding]:
@@ -272,6 +312,13 @@ def _route_problems(subject: PreflightSubject, plan: dict[str, Any]) -> Iterator
         )
         return
     yield from _field_problems(subject, place, routing, "routing")
+    revision = routing.get("revision")
+    if not isinstance(revision, str) or not revision.strip():
+        yield _doubt(
+            path=f"{place}.revision",
+            message=f"routing plan {shown(wanted)} needs a revision as text, got {shown(revision)}",
+            repair=set_to(f"{place}.revision", '"1"'),
+        )
     reached = set()
     for key, route in sorted(routes.items(), key=lambda item: str(item[0])):
         path = below(f"{place}.routes", key)

@@ -9,13 +9,15 @@ from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import set_to, shown
 
 _TEMPLATE = "skyrl.generator.chat_template.name_or_path"
+_MULTI_TURN = "skyrl.generator.use_conversation_multi_turn"
 
 
 @check(
     "OBJ-13",
     "the recipe leaves the launcher's values alone",
     area="objective",
-    rule="no path is set that the launcher overwrites",
+    rule="no path is set that the launcher overwrites; data.val_data is a warning where inputs.validation_data is empty, "
+    "since it stays then",
     prevents="The value is replaced silently, yet it changes the fingerprint.",
     inputs=("spec", "runtime"),
     source="catalogue OBJ-13 (new), contract launch-document.md §2; nobody checks it",
@@ -25,7 +27,17 @@ def obj_13(subject: PreflightSubject) -> Iterator[Finding]:
         return
     for path, owner in sorted(subject.manifest().launcher_owned.items()):
         found = declaration(subject, path)
-        if found is not None and found.value is not None:  # null is skipped by the launcher
+        if found is None or found.value is None:  # null is skipped by the launcher
+            continue
+        if path == "data.val_data" and not subject.get(owner):
+            yield Finding(
+                path=f"skyrl.{path}",
+                message=f"{found.where}{path}={found.written} stays, since {owner} is empty; nothing brings these files "
+                "to the nodes",
+                repair=found.repair,
+                severity="warning",
+            )
+        else:
             yield Finding(
                 path=f"skyrl.{path}",
                 message=f"{found.where}{path}={found.written}: the launcher sets it from {owner}",
@@ -38,7 +50,7 @@ def obj_13(subject: PreflightSubject) -> Iterator[Finding]:
     "fully_async has GPUs, engines and a chat template of its own",
     area="objective",
     rule="entry point fully_async: colocate_all false, async_engine true, batched false, enable_http_endpoint true, "
-    "chat_template.name_or_path set",
+    "chat_template.name_or_path set; a warning where use_conversation_multi_turn is false",
     prevents="Every build-time stage accepts a colocated fully_async run; the trainer asserts.",
     inputs=("spec", "runtime"),
     source="catalogue OBJ-14 (new), contract runtime-facts.md §1; the trainer",
@@ -58,6 +70,13 @@ def obj_14(subject: PreflightSubject) -> Iterator[Finding]:
                 message=f"fully_async {why}: {path.rpartition('.')[2]} is {shown(not wanted)}",
                 repair=set_to(f"skyrl.{path}", wanted),
             )
+    if subject.get(_MULTI_TURN) is False and not subject.source_form:  # CTX-16
+        yield Finding(
+            path=_MULTI_TURN,
+            message="fully_async talks in turns: use_conversation_multi_turn is false",
+            repair=set_to(_MULTI_TURN, True),
+            severity="warning",
+        )
     if not subject.get(_TEMPLATE):
         yield Finding(
             path=_TEMPLATE,

@@ -20,8 +20,16 @@ _LAUNCHER_ONLY = frozenset({"data.kind"})
 """Keys below these sections that the launcher takes out before it merges (launch-document.md §4.9)."""
 _REPORTED_AS_SECTIONS = frozenset({"trainer", "trainer.placement", "generator"})
 """GEO-19 says what is wrong where one of these is no mapping."""
-_SETS_A_MAPPING = frozenset({"data", "config_groups"})
-"""The launcher asks these for their entries, so null stops it as well."""
+_SETS_A_MAPPING = frozenset(
+    {
+        *("data", "config_groups", "trainer.policy", "trainer.policy.model"),
+        *("generator.sampling_params", "generator.engine_init_kwargs"),
+        *("generator.trajectory_reward_shaping", "generator.trajectory_retention"),
+    }
+)
+"""The launcher reads or writes entries of these, so null stops it as well (rl_config_translation.py@00ee4e42)."""
+_MODEL_INFO = "terminal_bench.model_info"
+_AGENTIC_MAPPINGS = ("terminal_bench.harbor", "terminal_bench.harbor.llm_call_kwargs", _MODEL_INFO)
 _REPORTED_BY_OTHERS = frozenset({"role-plan", "context-budget", "launcher", "refused-by-marin"})
 """Owners whose keys GEO-01 and GEO-18, CTX-03, OBJ-13 or CTX-16 judge in a recipe."""
 _FILLED_BY_LAUNCHER = frozenset({"launcher", "launcher-if-unset", "context-budget"})
@@ -226,7 +234,7 @@ def obj_20(subject: PreflightSubject) -> Iterator[Finding]:
         path, known, value = setting
         if _is_interpolation(value) or (source_form and _skipped_by_launcher(setting)):
             continue
-        if isinstance(known, dict):
+        if isinstance(known, dict) or path in _SETS_A_MAPPING:
             found = None if path in _REPORTED_AS_SECTIONS else _no_mapping(subject, setting)
         elif (
             (source_form and known.owner in _REPORTED_BY_OTHERS)
@@ -412,6 +420,21 @@ def _wrong_launcher_keys(subject: PreflightSubject) -> Iterator[Finding]:
     for path in ("config_groups", "terminal_bench"):
         value = skyrl.get(path)
         if isinstance(value, dict) or path not in skyrl or (value is None and path not in _SETS_A_MAPPING):
+            continue
+        where, remove = _origin(subject, path)
+        yield Finding(
+            path=f"skyrl.{path}",
+            message=f"{where}{path}={shown(value)}, which must be a mapping",
+            repair=remove,
+        )
+    for path in _AGENTIC_MAPPINGS:
+        value = subject.get(f"skyrl.{path}")
+        # Lengths are written into these; only a null model_info is replaced.
+        if (
+            not subject.declares(f"skyrl.{path}")
+            or isinstance(value, dict)
+            or (not value and path == _MODEL_INFO)
+        ):
             continue
         where, remove = _origin(subject, path)
         yield Finding(

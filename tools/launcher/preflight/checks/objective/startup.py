@@ -10,6 +10,7 @@ from tools.launcher.preflight.bounds import (
     POSITIVE,
     Bounds,
     Limit,
+    number,
     out_of_bounds,
 )
 from tools.launcher.preflight.check import check
@@ -162,6 +163,8 @@ _AMOUNTS = (
     Limit(f"{_SHAPING}.loop.advantage_penalty_per_token", NOT_NEGATIVE, 0),
     Limit(f"{_SHAPING}.loop.max_advantage_penalty", NOT_NEGATIVE, 0.2),
     Limit(f"{_SHAPING}.non_termination.penalty", NOT_NEGATIVE, 0),
+    Limit(f"{_SHAPING}.overlong.l_max", NOT_NEGATIVE, 1024),
+    Limit(f"{_SHAPING}.overlong.l_cache", NOT_NEGATIVE, 0),
     Limit(f"{_SHAPING}.overlong.penalty_scale", NOT_NEGATIVE, 1),
     Limit(f"{_SHAPING}.passthrough.penalty", NOT_NEGATIVE, 0),
     Limit(f"{_SHAPING}.successful_length.free_tokens", NOT_NEGATIVE, 0),
@@ -175,6 +178,9 @@ _AMOUNTS = (
     Limit(f"{_RETENTION}.shutdown_timeout_seconds", POSITIVE, 30),
 )
 _PHASES = f"skyrl.{_RETENTION}.phases"
+_STOP_REASONS = tuple(
+    f"skyrl.{section}.accepted_stop_reasons" for section in (f"{_SHAPING}.non_termination", _RETENTION)
+)
 
 
 @check(
@@ -182,7 +188,8 @@ _PHASES = f"skyrl.{_RETENTION}.phases"
     "reward shaping and retention are consistent",
     area="objective",
     rule="penalties, bytes >= 0; sample_fraction in [0, 1]; timeouts > 0; loop.tail_tokens >= max_period_tokens * "
-    "minimum_occurrences; max_bytes_per_step <= max_bytes_per_run; phases of train and eval",
+    "minimum_occurrences, max_advantage_penalty > 0 with a penalty per token; overlong.l_cache <= l_max; the schema_version "
+    "of the runtime; max_bytes_per_step <= max_bytes_per_run; phases of train and eval; some accepted_stop_reasons",
     prevents="The trainer refuses the document after the GPUs were allocated.",
     inputs=("spec", "runtime"),
     source="MarinSkyRL skyrl_train/trajectory_runners/trajectory_reward_shaping.py@0ae483e0 and "
@@ -202,6 +209,7 @@ def obj_25(subject: PreflightSubject) -> Iterator[Finding]:
                 message=f"loop.tail_tokens={tail} does not cover max_period_tokens*minimum_occurrences={period}*{times}",
                 repair=set_to(f"{loop}.tail_tokens", period * times),
             )
+    yield from _shaping_problems(subject)
     step, run = (f"skyrl.{_RETENTION}.max_bytes_per_{unit}" for unit in ("step", "run"))
     if (subject.has(step) or subject.has(run)) and 0 <= subject.value(run, int) < subject.value(step, int):
         yield Finding(
@@ -222,6 +230,41 @@ def obj_25(subject: PreflightSubject) -> Iterator[Finding]:
                 f"{listed(shown(phase) for phase in phases) or 'none'}",
                 repair=delete(_PHASES),
             )
+    for path in _STOP_REASONS:
+        if subject.get(path) == []:
+            yield Finding(
+                path=path,
+                message=f"{path.removeprefix('skyrl.generator.')} is empty: no answer would count as finished",
+                repair=delete(path),
+            )
+
+
+def _shaping_problems(subject: PreflightSubject) -> Iterator[Finding]:
+    section = f"skyrl.{_SHAPING}"
+    version = subject.get(f"{section}.schema_version")
+    known = subject.manifest().recipe_keys.get(f"{_SHAPING}.schema_version")
+    if known is not None and type(version) is int and version != known.default:
+        yield Finding(
+            path=f"{section}.schema_version",
+            message=f"trajectory_reward_shaping.schema_version={shown(version)}, the runtime reads {known.default}",
+            repair=delete(f"{section}.schema_version"),
+        )
+    each, most = (
+        f"{section}.loop.{name}" for name in ("advantage_penalty_per_token", "max_advantage_penalty")
+    )
+    if subject.has(each) and number(subject, each) > 0 and number(subject, most) == 0:
+        yield Finding(
+            path=most,
+            message=f"loop.max_advantage_penalty=0 with advantage_penalty_per_token={shown(subject.get(each))}",
+            repair=delete(most),
+        )
+    longest, cache = (subject.get(f"{section}.overlong.{name}") for name in ("l_max", "l_cache"))
+    if type(longest) is int and type(cache) is int and 0 <= longest < cache:
+        yield Finding(
+            path=f"{section}.overlong.l_cache",
+            message=f"overlong.l_cache={shown(cache)} exceeds l_max={shown(longest)}",
+            repair=set_to(f"{section}.overlong.l_cache", longest),
+        )
 
 
 CHECKS = (obj_09, obj_15, obj_25)

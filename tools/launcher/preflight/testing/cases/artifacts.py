@@ -255,6 +255,17 @@ FAILING = (
     ),
     Fails(check="ART-15", changes={f"{_MODEL}.uri": " "}, says="inputs.model.uri is ' '"),
     Fails(
+        check="ART-15",
+        changes={f"{_MODEL}.uri": "file://nfs/model"},
+        says="inputs.model.uri 'file://nfs/model' names a file of another host",
+    ),
+    Fails(
+        check="ART-14",
+        changes={"skyrl.data.kind": None},
+        says="data kind null is unknown",
+        at="skyrl.data.kind",
+    ),
+    Fails(
         check="ART-16",
         changes={"skyrl.context_budget": DELETED},
         says="skyrl.context_budget is missing from a source document (runtime.entrypoint is empty)",
@@ -366,6 +377,10 @@ PASSING = (
     Passes(check="ART-14", changes={_TRAIN: _TASKS | {"snapshot": _SNAPSHOT}}),
     Passes(check="ART-14", changes={"inputs.data_kind": DELETED, "skyrl.data": DELETED}),
     Passes(check="ART-15"),
+    *(
+        Passes(check="ART-15", changes={f"{_MODEL}.uri": uri})
+        for uri in ("file:///models/a", "file://localhost/models/a")
+    ),
     Passes(check="ART-16"),
     Passes(
         check="ART-16",

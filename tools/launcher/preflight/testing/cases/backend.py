@@ -40,6 +40,7 @@ DCP = "skyrl.generator.inference_engine_decode_context_parallel_size"
 ENGINES = "skyrl.generator.num_inference_engines"
 FSDP = "skyrl.trainer.policy.fsdp_config"
 REF_FSDP = "skyrl.trainer.ref.fsdp_config"
+CRITIC_FSDP = "skyrl.trainer.critic.fsdp_config"
 MEGATRON = "skyrl.trainer.policy.megatron_config"
 REF_MEGATRON = "skyrl.trainer.ref.megatron_config"
 KWARGS = f"{MEGATRON}.transformer_config_kwargs"
@@ -189,6 +190,12 @@ FAILING = (
         changes={STRATEGY: "fsdp", f"{FSDP}.cpu_offload": True},
         says="strategy fsdp cannot offload the policy to the CPU. cpu_offload needs fsdp2",
     ),
+    # The trainer asks it of a critic that nobody places as well.
+    Fails(
+        check="BKD-14",
+        changes={STRATEGY: "fsdp", "skyrl.trainer.critic.fsdp_config.cpu_offload": True},
+        says="strategy fsdp cannot offload the critic to the CPU",
+    ),
     Fails(
         check="BKD-15",
         changes={
@@ -200,7 +207,12 @@ FAILING = (
     Fails(
         check="BKD-15",
         changes={STRATEGY: "deepspeed", "skyrl.trainer.policy.optimizer_config.offload_after_step": False},
-        says="deepspeed needs offload_after_step: true",
+        says="deepspeed needs offload_after_step: true, of policy and critic; the policy's is false",
+    ),
+    Fails(
+        check="BKD-15",
+        changes={STRATEGY: "deepspeed", "skyrl.trainer.critic.optimizer_config.offload_after_step": False},
+        says="the critic's is false",
     ),
     Fails(
         check="BKD-16",
@@ -253,6 +265,16 @@ FAILING = (
         check="BKD-13",
         changes={f"{REF_FSDP}.context_parallel_size": 3, PACKING: False},
         says="trainer.ref.fsdp_config.context_parallel_size=3 does not divide the ref world",
+    ),
+    Fails(
+        check="BKD-13",
+        changes={f"{CRITIC_FSDP}.context_parallel_size": 8, PACKING: False},
+        says="trainer.critic.fsdp_config.context_parallel_size=8 does not divide the critic world of 4 GPUs",
+    ),
+    Fails(
+        check="BKD-13",
+        changes={f"{CRITIC_FSDP}.context_parallel_size": 2},
+        says="trainer.critic.fsdp_config.context_parallel_size=2 needs use_sample_packing: false",
     ),
     Fails(check="BKD-18", changes={f"{FSDP}.fsdp_size": 6}, says="fsdp_size=6, the policy world is 8"),
     Fails(
@@ -390,6 +412,12 @@ FAILING = (
     ),
     Fails(check="BKD-33", base="moe", changes={_TENSOR: 0}, says="must be a positive integer, got 0"),
     Fails(check="BKD-33", changes={ULYSSES: -2}, says="sequence_parallel_size must be a positive integer"),
+    Fails(
+        check="BKD-33",
+        changes={"skyrl.trainer.critic.sequence_parallel_size": 0},
+        says="sequence_parallel_size must be a positive integer, got 0",
+    ),
+    Fails(check="BKD-33", changes={f"{CRITIC_FSDP}.context_parallel_size": 0}, says="got 0"),
     Fails(check="BKD-33", changes={MICRO_FORWARD: 0}, says="micro_forward_batch_size_per_gpu must be"),
     Fails(check="BKD-33", changes={f"{FSDP}.fsdp_size": 0}, says="fsdp_size must be a positive integer"),
     Fails(
@@ -419,8 +447,15 @@ FAILING = (
     Fails(
         check="BKD-39",
         base="moe",
-        changes={f"{OPTIMIZER}.optimizer_offload_fraction": 1.5},
+        changes={f"{OPTIMIZER}.optimizer_offload_fraction": 1.5, f"{OPTIMIZER}.optimizer_cpu_offload": True},
         says="optimizer_offload_fraction must be in [0, 1], got 1.5",
+    ),
+    Fails(
+        check="BKD-39",
+        base="moe",
+        changes={f"{OPTIMIZER}.optimizer_offload_fraction": 1.5},
+        says="got 1.5 (optimizer_cpu_offload is off, so that nothing reads it)",
+        severity="warning",
     ),
     Fails(
         check="BKD-39",
@@ -684,7 +719,12 @@ FAILING = (
         says="LoRA of rank 16 needs fsdp2 and vllm, got fsdp2 and sglang",
     ),
     Fails(check="BKD-27", changes={LORA: 8, STRATEGY: "deepspeed"}, says="got deepspeed and vllm"),
-    Fails(check="BKD-27", changes={LORA: -1}, says="lora.rank must be 0 (no LoRA) or more, got -1"),
+    Fails(
+        check="BKD-27",
+        changes={LORA: -1},
+        says="lora.rank=-1 trains no LoRA; write 0",
+        severity="warning",
+    ),
     Fails(
         check="BKD-27",
         changes={LORA: 100},
@@ -1001,8 +1041,10 @@ PASSING = (
     ),
     Passes(check="BKD-12", base="moe", changes={_TENSOR: 2, _EXPERT: 1}),
     Passes(check="BKD-13", changes=_CONTEXT_TWO),
+    Passes(check="BKD-13", changes={f"{CRITIC_FSDP}.context_parallel_size": 4, PACKING: False}),
     Passes(check="BKD-13", changes={f"{FSDP}.context_parallel_size": 8, PACKING: False, KL: True}),
     Passes(check="BKD-14", changes={f"{FSDP}.cpu_offload": True}),
+    Passes(check="BKD-14", changes={f"{CRITIC_FSDP}.cpu_offload": True}),
     Passes(check="BKD-15", changes={STRATEGY: "deepspeed"}),
     Passes(check="BKD-16", base="moe", changes={"skyrl.trainer.offload_optimizer_during_rollouts": True}),
     Passes(check="BKD-17", base="moe", changes=_BLOCKS),

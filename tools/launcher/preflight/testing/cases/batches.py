@@ -29,7 +29,6 @@ WORKERS = "skyrl.trainer.fully_async.num_parallel_generation_workers"
 STALENESS = "skyrl.trainer.fully_async.max_staleness_steps"
 MAX_STEPS = "skyrl.trainer.max_steps"
 EPOCHS = "skyrl.trainer.epochs"
-EVAL_BATCH = "skyrl.trainer.eval_batch_size"
 _POLICY_TP = "skyrl.trainer.policy.megatron_config.tensor_model_parallel_size"
 _POLICY_PP = "skyrl.trainer.policy.megatron_config.pipeline_model_parallel_size"
 
@@ -79,6 +78,14 @@ def _never_pads() -> Any:
 
 def _pads() -> Any:
     return pinned_runtime(pads_step_wise_rows=True)
+
+
+def _sampling_unknown() -> Any:
+    return pinned_runtime(fully_async_dynamic_sampling=None)
+
+
+def _ragged_unknown() -> Any:
+    return pinned_runtime(ragged_group_estimators=None)
 
 
 def _samples_no_filter() -> Any:
@@ -195,6 +202,30 @@ FAILING = (
         says="group_advantage_min_size=5 exceeds n_samples_per_prompt=4",
     ),
     Fails(
+        check="BAT-12",
+        changes={GROUP_SIZE: 4},
+        says="grpo does not use group_advantage_min_size=4",
+        severity="warning",
+    ),
+    Fails(
+        check="BAT-12",
+        changes={ESTIMATOR: "rloo_n"},
+        says="rloo_n may want group_advantage_min_size of at least 2, it is not set",
+        severity="warning",
+    ),
+    Fails(
+        check="BAT-12",
+        changes={ESTIMATOR: "rloo_n_pbs", GROUP_SIZE: 1},
+        says="rloo_n_pbs may want group_advantage_min_size of at least 2, it is 1",
+        severity="warning",
+    ),
+    Fails(
+        check="BAT-13",
+        changes={SELECTOR: "best_of_n", ESTIMATOR: "reinforce++", SAMPLES: 1},
+        says="best_of_n of n_samples_per_prompt=1 selects nothing",
+        severity="warning",
+    ),
+    Fails(
         check="BAT-13",
         changes={SELECTOR: "best_of_n"},
         says="best_of_n leaves one answer per prompt; grpo needs a group",
@@ -250,6 +281,11 @@ FAILING = (
     ),
     Fails(
         check="BAT-18",
+        changes={ENTRYPOINT: "fully_async", STALENESS: -1, WORKERS: 16},
+        says="max_staleness_steps=-1 leaves no room for a group: generation never starts",
+    ),
+    Fails(
+        check="BAT-18",
         changes={ENTRYPOINT: "fully_async", STALENESS: 0},
         says="768 generation workers for mini batch 16, staleness 0: use 16 to 16",
         severity="warning",
@@ -276,6 +312,11 @@ FAILING = (
         check="BAT-20",
         changes={SAMPLING: "filter", SAMPLES: 1},
         says="dynamic_sampling filter drops groups with equal reward; n_samples_per_prompt=1 drops everything",
+    ),
+    Fails(
+        check="BAT-20",
+        changes={SAMPLING: "replace", ENTRYPOINT: "fully_async"},
+        says="fully_async does not support dynamic_sampling replace. Supported: filter",
     ),
     Fails(
         check="BAT-20",
@@ -325,7 +366,8 @@ PASSING = (
     Passes(check="BAT-09", changes={TRAIN: 12}, facts=_data(rows=12)),
     Passes(check="BAT-11", changes={TRAIN: 64}, facts=_validation(1280), runtime=_old_trainer),
     Passes(check="BAT-12", changes={SAMPLES: 1, ESTIMATOR: "reinforce++"}),
-    Passes(check="BAT-12", changes={GROUP_SIZE: 4}),
+    Passes(check="BAT-12", changes={ESTIMATOR: "rloo_n", GROUP_SIZE: 4}),
+    Passes(check="BAT-12", changes={GROUP_SIZE: 4}, runtime=_ragged_unknown),
     Passes(check="BAT-13", changes={SELECTOR: "best_of_n", ESTIMATOR: "reinforce++"}),
     Passes(check="BAT-16", facts=_data(rows=100, max_prompt_tokens=2000, prompt_token_counts={"400": 16})),
     Passes(check="BAT-17", base="moe", changes={EPOCHS: 2}, facts=_ENOUGH),
@@ -339,6 +381,7 @@ PASSING = (
         },
     ),
     Passes(check="BAT-20", changes={SAMPLING: "filter"}),
+    Passes(check="BAT-20", changes={SAMPLING: "filter", ENTRYPOINT: "fully_async"}),
     Passes(
         check="BAT-20", changes={SAMPLING: "replace", ENTRYPOINT: "fully_async"}, runtime=_samples_no_filter
     ),
@@ -368,6 +411,7 @@ NOT_CHECKED = (
     NotChecked(
         check="BAT-20",
         changes={SAMPLING: "filter", ENTRYPOINT: "fully_async"},
+        runtime=_sampling_unknown,
         needs="fully_async_dynamic_sampling in the runtime manifest",
     ),
     NotChecked(

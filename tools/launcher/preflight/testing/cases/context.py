@@ -190,6 +190,11 @@ FAILING = (
         check="CTX-11", changes=_RESOLVED | {INPUT: 600}, says="max_input_length 600 != max_prompt_length 512"
     ),
     Fails(
+        check="CTX-11",
+        changes=_RESOLVED | {INPUT: 500, "skyrl.generator.max_turns": 3},
+        says="max_input_length 500 < max_prompt_length 512",
+    ),
+    Fails(
         check="CTX-17",
         changes={EVAL_NEW: 2048},
         says="eval max_generate_length=2048 exceeds max_new_tokens_per_turn=1024",
@@ -236,6 +241,7 @@ PASSING = (
     Passes(check="CTX-03", changes=_RESOLVED),
     Passes(check="CTX-03", planned=lambda: planned(recipe=_recipe(epochs=1))),
     Passes(check="CTX-11", changes=_RESOLVED),
+    Passes(check="CTX-11", changes=_RESOLVED | {INPUT: 600, "skyrl.generator.max_turns": 3}),
     Passes(check="CTX-01", changes=_RESOLVED),
     Passes(check="CTX-05", changes=_RESOLVED, facts=_FITTING),
     Passes(check="CTX-17", changes={EVAL_NEW: 1024}),

@@ -206,6 +206,11 @@ FAILING = (
     ),
     Fails(
         check="DOC-07",
+        changes=_resolved(**{"run.mode": "checkpoint_export", "runtime.entrypoint": _EXPORT_MODULE}),
+        says=f"training_type is 'sync', from entry point {_EXPORT_MODULE} follows null",
+    ),
+    Fails(
+        check="DOC-07",
         changes=_resolved(**{"runtime.entrypoint": _module("main_generate")}),
         says="from entry point generate follows null",
     ),
@@ -290,9 +295,56 @@ FAILING = (
     Fails(check="DOC-11", changes={"skyrl.trainer.logger": ["\\\\${"]}, says="skyrl.trainer.logger[0] is"),
     Fails(check="DOC-11", changes={"skyrl.trainer.run_name": "x" * 20_000 + "${a"}, says="has no end"),
     Fails(
+        check="DOC-14",
+        changes={"skyrl.generator.engine_init_kwargs.kv_cache_dtype": "???"},
+        says="engine_init_kwargs.kv_cache_dtype is ???, a value that is still to be set",
+    ),
+    Fails(check="DOC-14", changes={"skyrl.trainer.logger": ["???"]}, says="logger[0] is ???"),
+    Fails(check="DOC-14", changes={"run.seed": "???"}, says="run.seed is ???"),
+    Fails(check="DOC-14", changes=_resolved(**{"skyrl.trainer.run_name": "???"}), says="run_name is ???"),
+    Fails(
+        check="DOC-15",
+        changes={"skyrl.trainer.ref.model.path": "${trainer.policy.model.path}"},
+        says="the launcher looks for trainer.policy.model.path at the top of the launch document, and it is not there",
+    ),
+    Fails(
+        check="DOC-15",
+        changes={"skyrl.trainer.project_name": "a-${skyrl.trainer.strategy}"},
+        says="the launcher looks for skyrl.trainer.strategy in the composed tree, and it is not there",
+    ),
+    Fails(
+        check="DOC-15",
+        changes={"skyrl.trainer.project_name": "${iris.job_name}"},
+        says="in the composed tree",
+    ),
+    Fails(
+        check="DOC-15",
+        changes={"runtime.task_env.A": "${HOME}/a"},
+        says="task_env.A is '${HOME}/a': the launcher looks for HOME at the top",
+    ),
+    Fails(
+        check="DOC-15",
+        changes=_resolved(**{"runtime.task_env.A": "${trainer.strategy}"}),
+        says="the launcher looks for trainer.strategy at the top",
+    ),
+    Fails(
         check="DOC-12",
         changes=_resolved(**{"skyrl.generator": DELETED, "skyrl.environment": None}),
         says="a resolved document has the full tree; skyrl lacks environment, generator",
+    ),
+    *(
+        Fails(
+            check="DOC-12",
+            changes=_resolved(**{f"skyrl.{path}": value}),
+            says=f"has skyrl.{path}, from which the launcher derives the roles; it is {word}",
+            at=f"skyrl.{path}",
+        )
+        for path, value, word in (
+            ("trainer.placement.colocate_all", DELETED, "missing"),
+            ("trainer.placement.policy_num_gpus_per_node", DELETED, "missing"),
+            ("generator.num_inference_engines", None, "null"),
+            ("generator.backend", None, "null"),
+        )
     ),
     Fails(
         check="DOC-13",
@@ -327,8 +379,8 @@ FAILING = (
 )
 
 PASSING = (
-    *(Passes(check=f"DOC-{number:02}", base=base) for number in range(1, 14) for base in ("smoke", "moe")),
-    *(Passes(check=f"DOC-{number:02}", changes=_RESOLVED) for number in range(1, 14)),
+    *(Passes(check=f"DOC-{number:02}", base=base) for number in range(1, 16) for base in ("smoke", "moe")),
+    *(Passes(check=f"DOC-{number:02}", changes=_RESOLVED) for number in range(1, 16)),
     Passes(check="DOC-02", changes={"ingress": {"mode": "direct"}, "runtime.task_env.ANY": "x"}),
     Passes(check="DOC-02", changes={"skyrl.surprise": 1}),
     Passes(check="DOC-03", changes={"run.seed": DELETED, "ingress": DELETED, "iris.wandb_entity": None}),
@@ -368,7 +420,38 @@ PASSING = (
             "${" + "}" * 20_000,
         )
     ),
-    Passes(check="DOC-12", changes={"skyrl.environment": DELETED}),
+    Passes(check="DOC-14", changes={"skyrl.trainer.project_name": "what???", "run.id": "???"}),
+    *(
+        Passes(check="DOC-15", changes={"skyrl.trainer.project_name": text})
+        for text in ("${oc.env:HOME}", "${.strategy}", "\\${HOME}", "${a:{b}}", "'${a}'", "${a[0]}", "{HOME}")
+    ),
+    Passes(check="DOC-15", changes={"run.id": "${iris.job_name}"}),
+    Passes(check="DOC-15", changes={"skyrl.extra_env.A": "${run.id}"}),
+    *(
+        Passes(check="DOC-15", changes=_resolved(**{"skyrl.trainer.run_name": text}))
+        for text in ("${skyrl.trainer.strategy}", "${trainer.strategy}")
+    ),
+    Passes(check="DOC-12", changes={"skyrl.environment": DELETED, "skyrl.generator.backend": DELETED}),
+    Passes(check="DOC-12", changes=_resolved(**{"skyrl.trainer.algorithm.use_kl_loss": None})),
+    Passes(
+        check="DOC-12",
+        changes=_resolved(
+            **{
+                "skyrl.trainer.placement.ref_num_nodes": DELETED,
+                "skyrl.generator.inference_engine_data_parallel_size": DELETED,
+            }
+        ),
+    ),
+    Passes(
+        check="DOC-07",
+        changes=_resolved(
+            **{
+                "run.mode": "checkpoint_export",
+                "runtime.entrypoint": _EXPORT_MODULE,
+                "runtime.training_type": None,
+            }
+        ),
+    ),
     Passes(check="DOC-12", changes={"skyrl": 3, "runtime.entrypoint": _module("main_base")}),
     Passes(check="DOC-13", changes={"inputs.data_kind": DELETED}),
     Passes(check="DOC-13", changes={"inputs.data_kind": "csv"}),

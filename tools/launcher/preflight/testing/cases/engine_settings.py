@@ -335,6 +335,11 @@ FAILING = (
         changes={DCP: 2, TP: 2, MEGATRON_REPLAY: True},
         says="routing replay (trainer.policy.megatron_config.moe_router_replay)",
     ),
+    Fails(
+        check="CTX-10",
+        changes={DCP: 2, TP: 2, f"{KWARGS}.enable_return_routed_experts": True},
+        says="dcp=2 does not go with router capture (generator.engine_init_kwargs.enable_return_routed_experts)",
+    ),
     # --- engine modes -----------------------------------------------------------------------------
     Fails(
         check="CTX-07",
@@ -542,6 +547,13 @@ FAILING = (
         says="speculative_decoding needs run_engines_locally: true, got false",
     ),
     Fails(check="CTX-14", base="moe", changes={DRAFT: 3}, says="speculative_decoding is 3, not a mapping"),
+    Fails(check="CTX-14", base="moe", changes={DRAFT: {}}, says="speculative_decoding is empty"),
+    Fails(
+        check="CTX-14",
+        base="moe",
+        changes={DRAFT: _SERVED | {"model": {"source_uri": "HF://lab/draft", "source_identity": "main"}}},
+        says="draft source_identity 'main' is not a full commit",
+    ),
     Fails(
         check="CTX-14",
         base="moe",
@@ -582,6 +594,12 @@ FAILING = (
         )
         for uri, says in (
             ("hf://lab", "is not of the form hf://namespace/repository"),
+            ("hf://lab/draft/", "is not of the form hf://namespace/repository"),
+            ("hf://../draft", "is not of the form hf://namespace/repository"),
+            ("hf://lab/draft::sub", "is not of the form hf://namespace/repository"),
+            ("hf://lab/dra\\ft", "is not of the form hf://namespace/repository"),
+            ("hf://~lab/draft", "is not of the form hf://namespace/repository"),
+            ("S3://lab/draft", "must use hf, s3, gs or gcs"),
             ("lab/draft", "must use hf, s3, gs or gcs"),
             ("s3://lab", "is not a complete address in an object store"),
             ("s3://[lab", "draft source_uri 's3://[lab' is no address"),
@@ -735,6 +753,18 @@ PASSING = (
     # Case n09.
     Passes(check="CTX-10", changes={TP: 8, DCP: 4}, facts=_model(num_key_value_heads=2)),
     Passes(check="CTX-10", changes={TP: 8, DCP: 1}),
+    # The trainer and vLLM take both together where this variable is 1.
+    Passes(
+        check="CTX-10",
+        changes={
+            TP: 8,
+            DCP: 4,
+            REPLAY: True,
+            f"{KWARGS}.enable_return_routed_experts": True,
+            "runtime.task_env.VLLM_ALLOW_ROUTED_EXPERTS_DCP": "1",
+        },
+        facts=_model(num_key_value_heads=2),
+    ),
     Passes(
         check="CTX-10",
         changes={TP: 8, DCP: 8},
@@ -772,7 +802,12 @@ PASSING = (
     Passes(check="CTX-27", changes={f"{EVALUATION}.logprobs": 1, f"{SAMPLING}.top_p": "0.9"}),
     Passes(check="CTX-14", base="moe", changes={DRAFT: _SERVED}),
     Passes(check="CTX-14", base="moe", changes={DRAFT: _SERVED | {"model": _HF_MODEL}}),
-    Passes(check="CTX-14", changes={DRAFT: {}}),
+    Passes(check="CTX-14", changes={DRAFT: None}),
+    Passes(
+        check="CTX-14",
+        base="moe",
+        changes={DRAFT: _SERVED | {"model": _HF_MODEL | {"source_uri": "HF://lab/draft"}}},
+    ),
     # Case n42.
     Passes(check="CTX-14", base="moe", changes=_TRAINED),
     Passes(

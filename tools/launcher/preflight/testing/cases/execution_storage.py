@@ -161,7 +161,7 @@ FAILING = (
     Fails(
         check="EXE-15",
         changes=_below(f"{_BUCKET}/tmp/ttl=1d") | {_TIMEOUT: 43201},
-        says="checkpoints live 1 day, shorter than timeout 12.00028 hours times 2 tries",
+        says="checkpoints live 1 day, shorter than timeout 12 hours times 2 tries",
         severity="warning",
     ),
     Fails(

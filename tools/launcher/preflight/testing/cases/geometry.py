@@ -597,7 +597,7 @@ PASSING = (
     # runtime-facts.md §10: what a legal teacher may look like.
     *(
         Passes(check="GEO-17", changes=_external(endpoints=[_ENDPOINT | {"url": url, "auth": auth}]))
-        for url in ("http://10.0.0.1:8000/v1", "https://teacher.lab/api/v1")
+        for url in ("http://10.0.0.1:8000/v1", "https://teacher.lab/api/v1", " https://teacher.lab/v1 ")
         for auth in ("env:KEY", "file:/run/secrets/key", "gcp-secret://lab/key", None)
     ),
     Passes(check="GEO-17", changes=_teachers(t=_PINNED)),

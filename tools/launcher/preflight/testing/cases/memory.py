@@ -10,7 +10,6 @@ FORWARD = "skyrl.trainer.micro_forward_batch_size_per_gpu"
 WINDOW = "skyrl.context_budget.request_window_tokens"
 MEMORY = "iris.allocation.memory"
 SHARE = "skyrl.generator.gpu_memory_utilization"
-OFFLOAD = "skyrl.trainer.policy.fsdp_config.cpu_offload"
 VARIANT = "iris.allocation.gpu_variant"
 
 

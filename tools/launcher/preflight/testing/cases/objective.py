@@ -36,7 +36,6 @@ TRACES = "skyrl.generator.trajectory_retention"
 AGENTS = "skyrl.terminal_bench"
 HARBOR = f"{AGENTS}.harbor"
 EXACT = f"{HARBOR}.collect_rollout_details"
-COORDINATORS = "skyrl.trajectory_runner.process_pool.num_coordinators"
 
 _COMPOSED: dict[str, Any] = {
     BUDGET: DELETED,
@@ -372,6 +371,33 @@ FAILING = (
         changes={"skyrl.generator.engine_init_kwargs.served_model_name": "x"},
         says="served_model_name='x': the launcher sets it from inputs.model.local_path",
     ),
+    Fails(check="OBJ-27", changes={PLAN: {}}, says="distillation is empty", severity="warning"),
+    Fails(
+        check="OBJ-27",
+        changes=_DISTILLING | {f"{PLAN}.residency": {}},
+        says="residency.max_resident must be a positive integer, got null",
+        severity="warning",
+    ),
+    *(
+        Fails(
+            check="OBJ-27",
+            changes={f"skyrl.{path}": None},
+            says=f"{path} is null, which is no mapping",
+            severity="warning",
+        )
+        for path in ("teachers", "teacher_routing")
+    ),
+    Fails(
+        check="OBJ-13",
+        changes={"skyrl.data.val_data": ["/data/v.parquet"], "inputs.validation_data": []},
+        says="data.val_data=a list stays, since inputs.validation_data is empty; nothing brings these files",
+        severity="warning",
+    ),
+    Fails(
+        check="OBJ-13",
+        changes={"skyrl.data.val_data": ["/data/v.parquet"]},
+        says="val_data=a list: the launcher sets it from inputs.validation_data",
+    ),
     Fails(
         check="OBJ-13",
         planned=lambda: planned(recipe=_recipe(max_ckpts_to_keep=3)),
@@ -406,6 +432,18 @@ FAILING = (
         base="moe",
         changes={ENTRYPOINT: "fully_async", "skyrl.generator.enable_http_endpoint": True},
         says="fully_async needs chat_template.name_or_path, which is not set",
+    ),
+    Fails(
+        check="OBJ-14",
+        base="moe",
+        changes=_HTTP
+        | {
+            "skyrl.context_budget": DELETED,
+            "runtime.entrypoint": "skyrl_train.entrypoints.fully_async",
+            "skyrl.generator.use_conversation_multi_turn": False,
+        },
+        says="fully_async talks in turns: use_conversation_multi_turn is false",
+        severity="warning",
     ),
     Fails(
         check="OBJ-15",
@@ -488,6 +526,7 @@ FAILING = (
         check="OBJ-18",
         changes={KL_REWARD: True, KL_COEFFICIENT: -0.1},
         says="use_kl_in_reward with kl_loss_coef=-0.1 rewards divergence",
+        severity="warning",
     ),
     Fails(
         check="OBJ-18",
@@ -576,6 +615,12 @@ FAILING = (
         severity="warning",
     ),
     Fails(
+        check="OBJ-23",
+        changes={f"{ALGORITHM}.ratio_diagnostics.pooled": True},
+        says="ratio_diagnostics.pooled is true: only strategy megatron pools them",
+        severity="warning",
+    ),
+    Fails(
         check="OBJ-24",
         changes={ENVIRONMENT: "aime"},
         facts=_data(env_class="gsm8k"),
@@ -606,6 +651,34 @@ FAILING = (
         check="OBJ-25",
         changes={f"{TRACES}.phases": ["train", "test"]},
         says="trajectory_retention.phases may hold train and eval, got 'train', 'test'",
+    ),
+    Fails(
+        check="OBJ-25",
+        changes={f"{SHAPING}.schema_version": 1},
+        says="trajectory_reward_shaping.schema_version=1, the runtime reads 2",
+    ),
+    Fails(
+        check="OBJ-25",
+        changes={
+            f"{SHAPING}.loop.advantage_penalty_per_token": 0.01,
+            f"{SHAPING}.loop.max_advantage_penalty": 0,
+        },
+        says="loop.max_advantage_penalty=0 with advantage_penalty_per_token=0.01",
+    ),
+    Fails(
+        check="OBJ-25",
+        changes={f"{SHAPING}.overlong.l_max": 100, f"{SHAPING}.overlong.l_cache": 200},
+        says="overlong.l_cache=200 exceeds l_max=100",
+    ),
+    Fails(
+        check="OBJ-25",
+        changes={f"{SHAPING}.non_termination.accepted_stop_reasons": []},
+        says="non_termination.accepted_stop_reasons is empty: no answer would count as finished",
+    ),
+    Fails(
+        check="OBJ-25",
+        changes={f"{TRACES}.accepted_stop_reasons": []},
+        says="trajectory_retention.accepted_stop_reasons is empty",
     ),
     *(
         Fails(check="OBJ-26", changes=_DISTILLING | changes, says=says, severity="warning")
@@ -641,6 +714,14 @@ FAILING = (
                 {TEACHER: _EXTERNAL_TEACHER | {"endpoints": [{"url": "https://a/v1", "key": "x"}]}},
                 "teachers.judge.endpoints[0] has no field 'key'",
             ),
+            (
+                {TEACHER: _EXTERNAL_TEACHER | {"endpoints": [{"url": "https://a/v1"}]}},
+                "max_concurrency must be a positive integer, got null",
+            ),
+            (
+                {TEACHER: _EXTERNAL_TEACHER | {"endpoints": ["https://a/v1"]}},
+                "an endpoint is 'https://a/v1', not a mapping",
+            ),
         )
     ),
     *(
@@ -671,6 +752,15 @@ FAILING = (
             ({f"{ROUTES}.all.weight": -1}, "weight of route 'all' must be > 0, got -1"),
             ({f"{ROUTES}.all.share": 1}, "teacher_routing.main.routes.all has no field 'share'"),
             ({f"{ROUTING}.main.name": "x"}, "teacher_routing.main has no field 'name'"),
+            ({f"{ROUTING}.main.revision": DELETED}, "routing plan 'main' needs a revision as text, got null"),
+            (
+                {f"{PLAN}.residency": {"max_resident": 0, "minimum_residency_seconds": 1}},
+                "residency.max_resident must be a positive integer, got 0",
+            ),
+            (
+                {f"{PLAN}.residency.max_resident": 1},
+                "residency.minimum_residency_seconds must be >= 0, got null",
+            ),
             ({"skyrl.teachers.other": _LOCAL_TEACHER}, "no route of plan 'main' leads to teacher other"),
         )
     ),
@@ -785,16 +875,25 @@ PASSING = (
     Passes(check="OBJ-22", changes={ENTRYPOINT: "generate", EPOCHS: 0}),
     Passes(check="OBJ-23", changes={f"{ALGORITHM}.eps_clip_low": 0, f"{ALGORITHM}.lambd": 0.95}),
     Passes(check="OBJ-23", changes={LOSS: "dual_clip"}),
+    Passes(check="OBJ-23", base="moe", changes={f"{ALGORITHM}.ratio_diagnostics.pooled": True}),
     Passes(check="OBJ-24", facts=_data(env_class="gsm8k")),
     Passes(check="OBJ-24", facts=_data(env_class=None), changes={ENVIRONMENT: "aime"}),
     Passes(check="OBJ-24", changes={ENTRYPOINT: "mini_swe"}),
     *(Passes(check=check, changes=_DISTILLING) for check in ("OBJ-26", "OBJ-27", "GEO-17")),
     Passes(check="OBJ-26", changes={TEACHER: _EXTERNAL_TEACHER}),
-    Passes(check="OBJ-27", changes={PLAN: {}}),
+    Passes(
+        check="OBJ-27",
+        changes=_DISTILLING | {f"{PLAN}.residency": {"max_resident": 1, "minimum_residency_seconds": 0.5}},
+    ),
     Passes(
         check="OBJ-27",
         changes=_DISTILLING | {TEACHER: _EXTERNAL_TEACHER, f"{PLAN}.objective": "sparse_forward_kl"},
     ),
+    Passes(
+        check="OBJ-25",
+        changes={f"{SHAPING}.schema_version": 2, f"{SHAPING}.loop.advantage_penalty_per_token": 0.01},
+    ),
+    Passes(check="OBJ-25", changes={f"{SHAPING}.overlong.l_max": 100, f"{SHAPING}.overlong.l_cache": 100}),
     Passes(check="OBJ-25", changes={f"{SHAPING}.loop.tail_tokens": 512, f"{TRACES}.phases": ["eval"]}),
 )
 

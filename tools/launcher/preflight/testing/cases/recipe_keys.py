@@ -350,6 +350,37 @@ FAILING = (
         changes={f"{GENERATOR}.chat_template_kwargs": "no"},
         says="chat_template_kwargs='no', text; the trainer wants a mapping",
     ),
+    *(
+        Fails(
+            check="OBJ-20",
+            changes={"skyrl.terminal_bench": section},
+            says=f"{path}={word}, which must be a mapping",
+            at=f"skyrl.{path}",
+        )
+        for section, path, word in (
+            ({"harbor": None}, "terminal_bench.harbor", "null"),
+            ({"harbor": 5}, "terminal_bench.harbor", "5"),
+            ({"harbor": {"llm_call_kwargs": None}}, "terminal_bench.harbor.llm_call_kwargs", "null"),
+            ({"model_info": [1]}, "terminal_bench.model_info", "a list"),
+        )
+    ),
+    # The launcher writes entries of these, or reads them.
+    *(
+        Fails(
+            check="OBJ-20",
+            changes={f"skyrl.{path}": None},
+            says=f"{path}=null, which must be a mapping of settings",
+            at=f"skyrl.{path}",
+        )
+        for path in (
+            "trainer.policy",
+            "trainer.policy.model",
+            "generator.sampling_params",
+            "generator.engine_init_kwargs",
+            "generator.trajectory_reward_shaping",
+            "generator.trajectory_retention",
+        )
+    ),
     Fails(
         check="OBJ-20",
         changes={"skyrl.config_groups": None},
