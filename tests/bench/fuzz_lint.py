@@ -31,7 +31,10 @@ def main() -> int:
     summary, started = Summary(), time.monotonic()
     with ProcessPoolExecutor(flags.processes) as pool:
         for done in as_completed([pool.submit(_fuzz, flags.seed, task) for task in tasks]):
-            summary.add(done.result())
+            part = done.result()
+            summary.add(part)
+            for failure in part.failures:
+                sys.stderr.write(f"\n{failure.number}: {failure.problem.strip().splitlines()[-1]}\n")
             sys.stderr.write(
                 f"\r{summary.judged}/{len(numbers)} judged, {len(summary.failures)} failures, "
                 f"{summary.judged / (time.monotonic() - started):.0f}/s "

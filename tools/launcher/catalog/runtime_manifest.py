@@ -346,6 +346,11 @@ class RuntimeManifest(BaseModel):
         return tree
 
     @cached_property
+    def derived(self) -> dict[str, Any]:
+        """What was computed from this manifest once for all documents, under the name of who computes it."""
+        return {}
+
+    @cached_property
     def recipe_paths_of(self) -> dict[str, tuple[str, ...]]:
         """Owner -> its paths in `recipe_keys`."""
         owners = dict.fromkeys(key.owner for key in self.recipe_keys.values())

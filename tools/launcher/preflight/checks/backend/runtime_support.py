@@ -334,7 +334,7 @@ def bkd_23(subject: PreflightSubject) -> Iterator[Finding]:
     rule="every id in required_fixes of the spec is among the fixes of the runtime manifest",
     prevents="The experiment runs into a fault that it was written around.",
     inputs=("spec", "runtime"),
-    source="issue 3, item 1: the pre-launch review asks for declared backend fixes",
+    source="what is reviewed before large launches: declared backend fixes; nobody checks it",
 )
 def bkd_30(subject: PreflightSubject) -> Iterator[Finding]:
     required = subject.planned.required_fixes if subject.planned is not None else ()

@@ -600,6 +600,14 @@ def _sibling_paths(parent: str, manifest: RuntimeManifest) -> dict[str, str]:
 
 def _paths_by_name(manifest: RuntimeManifest, section: str) -> dict[str, str]:
     """Last name -> path of the keys and sections that a recipe may set; those of policy and training before others."""
+    known = f"paths by name: {section}"
+    if known not in manifest.derived:
+        manifest.derived[known] = _by_name(manifest, section)
+    paths: dict[str, str] = manifest.derived[known]
+    return paths
+
+
+def _by_name(manifest: RuntimeManifest, section: str) -> dict[str, str]:
     paths: dict[str, str] = {}
     for path in _with_sections(manifest):
         top = path.partition(".")[0]
