@@ -9,33 +9,37 @@ _CACHE_TAG = "cpython-312"
 
 BytecodeInfo = provider(
     doc = "Compiled modules.",
-    fields = {"files": "depset of File: `__pycache__/<module>.cpython-<version>.pyc`, beside their modules."},
+    fields = {"links": "depset of struct(path, file): where in the runfiles Python looks for which bytecode."},
 )
 
 def _python_bytecode_impl(target, ctx):
     below = [
-        dep[BytecodeInfo].files
+        dep[BytecodeInfo].links
         for dep in getattr(ctx.rule.attr, "deps", [])
         if BytecodeInfo in dep
     ]
     if target.label.workspace_name:
-        return BytecodeInfo(files = depset())
+        return BytecodeInfo(links = depset())
     args = ctx.actions.args()
     args.use_param_file("@%s", use_always = True)
     args.set_param_file_format("multiline")
-    sources, outputs = [], []
+    sources, outputs, links = [], [], []
     for source in getattr(ctx.rule.files, "srcs", []):
         if source.extension != "py" or source.owner.package != target.label.package:
             continue
         folder, _, module = source.owner.name.rpartition("/")
-        output = ctx.actions.declare_file("{}__pycache__/{}.{}.pyc".format(
+        path = "{}__pycache__/{}.{}.pyc".format(
             folder + "/" if folder else "",
             module.removesuffix(".py"),
             _CACHE_TAG,
-        ))
+        )
+
+        # Not beside the module: rules_python declares bytecode of its own there, even where nothing asks for it.
+        output = ctx.actions.declare_file("_bytecode/{}/{}".format(target.label.name, path))
         args.add(source, format = "%s=" + output.path)
         sources.append(source)
         outputs.append(output)
+        links.append(struct(path = "/".join([part for part in [target.label.package, path] if part]), file = output))
     if outputs:
         ctx.actions.run(
             executable = ctx.executable._compiler,
@@ -45,7 +49,7 @@ def _python_bytecode_impl(target, ctx):
             mnemonic = "PythonBytecode",
             progress_message = "Compiling %{label}",
         )
-    return BytecodeInfo(files = depset(outputs, transitive = below))
+    return BytecodeInfo(links = depset(links, transitive = below))
 
 python_bytecode = aspect(
     implementation = _python_bytecode_impl,

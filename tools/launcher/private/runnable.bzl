@@ -1,7 +1,8 @@
-"""A program that can also be called at its path in bazel-bin, and starts fast.
+"""A program that can also be called by its path, and starts fast.
 
 The build makes no links of runfiles (.bazelrc), so that building many tests stays fast. A program that
-scripts call by its path needs them: `runnable` has them made for its one program, with its bytecode.
+scripts call by its path needs them: `runnable` has them made for its one program, with its bytecode. The
+path is what `cquery --output=files` says; bazel-bin leads there only after a build of this target alone.
 """
 
 load(":bytecode.bzl", "BytecodeInfo", "python_bytecode")
@@ -26,10 +27,17 @@ def _runnable_impl(ctx):
         is_executable = True,
     )
     program = ctx.attr.program[DefaultInfo]
+
+    # rules_python's own bytecode, which is there where precompiling is switched on, has precedence.
+    present = {file.short_path: None for file in program.default_runfiles.files.to_list()}
     return DefaultInfo(
         executable = executable,
         files = depset([executable]),
-        runfiles = ctx.runfiles([executable], transitive_files = ctx.attr.program[BytecodeInfo].files).merge(program.default_runfiles),
+        runfiles = ctx.runfiles([executable], symlinks = {
+            link.path: link.file
+            for link in ctx.attr.program[BytecodeInfo].links.to_list()
+            if link.path not in present
+        }).merge(program.default_runfiles),
     )
 
 runnable = rule(
