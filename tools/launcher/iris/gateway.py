@@ -192,6 +192,7 @@ class IrisGateway:
             IrisUnreachable: The controller was not reached; nothing was submitted.
             ReplyLost: The request was sent; whether the job exists is not known.
         """
+        from iris.cluster.constraints import CLUSTER_CONSTRAINT_KEY, Constraint, ConstraintOp
         from iris.cluster.types import CoschedulingConfig, Entrypoint, JobName, ResourceSpec, gpu_device
         from iris.rpc import job_pb2
         from rigging.timing import Duration
@@ -213,6 +214,13 @@ class IrisGateway:
         # A single task has nobody to be scheduled together with.
         gang = request.coscheduled and request.replicas > 1
         info = self._job_info
+        constraints = [constraint.to_proto() for constraint in info.constraints] if info is not None else []
+        if request.target_cluster is not None:
+            constraints.append(
+                Constraint.create(
+                    key=CLUSTER_CONSTRAINT_KEY, op=ConstraintOp.EQ, value=request.target_cluster
+                ).to_proto()
+            )
         try:
             with self._narrowed():
                 submitted = self._client.submit_job(
@@ -221,8 +229,12 @@ class IrisGateway:
                     resources=ResourceSpec(
                         cpu=request.cpu, memory=request.memory, disk=request.disk, device=device
                     ).to_proto(),
-                    environment=job_pb2.EnvironmentConfig(env_vars=request.env),
-                    constraints=[c.to_proto() for c in info.constraints] if info is not None else [],
+                    environment=job_pb2.EnvironmentConfig(
+                        env_vars=request.env,
+                        secrets={name: value.get_secret_value() for name, value in request.secrets.items()},
+                        setup_scripts=request.setup_scripts,
+                    ),
+                    constraints=constraints,
                     coscheduling=CoschedulingConfig(group_by=GANG_GROUP_BY).to_proto() if gang else None,
                     replicas=request.replicas,
                     max_retries_failure=request.max_task_retries,
@@ -230,6 +242,16 @@ class IrisGateway:
                     max_retries_preemption=request.max_task_retries * _PREEMPTIONS_PER_RETRY,
                     timeout=Duration.from_seconds(request.timeout_seconds),
                     existing_job_policy=job_pb2.EXISTING_JOB_POLICY_ERROR,
+                    preemption_policy=(
+                        job_pb2.JOB_PREEMPTION_POLICY_PRESERVE_CHILDREN
+                        if request.children_survive
+                        else job_pb2.JOB_PREEMPTION_POLICY_TERMINATE_CHILDREN
+                    ),
+                    priority_band=(
+                        job_pb2.PRIORITY_BAND_INHERIT
+                        if request.priority is None
+                        else job_pb2.PriorityBand.Value(f"PRIORITY_BAND_{request.priority.upper()}")
+                    ),
                 )
         except _NameTaken:
             raise JobNameTaken(job_id) from None

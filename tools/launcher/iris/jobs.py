@@ -4,7 +4,9 @@
 about a job. The four errors are named after who must act on them.
 """
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 TERMINAL_STATES = frozenset({"succeeded", "failed", "killed", "worker_failed", "unschedulable"})
 """Job states that never change again (marin-iris 0.2.227, iris/resources/state.py)."""
@@ -28,9 +30,16 @@ class JobRequest(BaseModel):
         timeout_seconds: Longest run of one task, in seconds.
         max_task_retries: How many failed task attempts the whole job survives.
         coscheduled: All tasks start together on one group of nodes, or none does.
+        secrets: Name -> value of what Iris delivers to each task as a read-only file. Iris shows nobody the
+            value again, and neither does this model: printed or dumped it is stars.
+        setup_scripts: Shell scripts that run in each task before the command; the embedded cluster runs none.
+        priority: Priority band, None for the one Iris gives.
+        target_cluster: Peer cluster that a hub hands the whole job to; None runs it where it is submitted.
+        children_survive: A task that is started again finds the jobs it submitted before still running; else
+            Iris ends them with the task. Cancelling the job ends them either way.
     """
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", hide_input_in_errors=True)
 
     name: str = Field(min_length=1, pattern=r"^[^/\s]+$")
     user: str = Field(min_length=1, pattern=r"^[^/\s]+$")
@@ -46,6 +55,11 @@ class JobRequest(BaseModel):
     timeout_seconds: int = Field(ge=1)
     max_task_retries: int = Field(ge=0)
     coscheduled: bool
+    secrets: dict[str, SecretStr] = {}
+    setup_scripts: tuple[str, ...] = ()
+    priority: Literal["production", "interactive", "batch", "system"] | None = None
+    target_cluster: str | None = None
+    children_survive: bool = False
 
 
 class TaskFacts(BaseModel):

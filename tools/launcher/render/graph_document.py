@@ -37,6 +37,8 @@ def render_graph_document(
         "default_stage": default_stage,
         "coordinator_timeout_hours": payload.execution.coordinator_timeout_hours,
         "cluster": payload.execution.cluster,
+        "max_retries": payload.execution.max_retries,
+        "credentials": sorted(payload.execution.credentials or ()),
         "steps": [_step(step, graph, launch_document, storage) for step in graph.steps],
     }
 

@@ -131,7 +131,7 @@ def test_an_event_in_the_wrong_place_is_named(tmp_path):
 def test_strict_writing(tmp_path):
     store = FileStore(tmp_path)
     with pytest.raises(
-        ValueError, match=r"event kind 'paused' is unknown. Use one of child_submitted, conflict"
+        ValueError, match=r"event kind 'paused' is unknown. Use one of cancel_requested, cancelled, child_submitted"
     ):
         append_event(store, KEY, "paused", "ann", {})
     with pytest.raises(ValueError, match=r"the facts of a failed event are not JSON: \$.facts.x is nan"):

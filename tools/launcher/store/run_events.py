@@ -16,6 +16,8 @@ EventKind = Literal[
     "step_started",
     "child_submitted",
     "step_finished",
+    "cancel_requested",
+    "cancelled",
     "failed",
     "succeeded",
     "verified",

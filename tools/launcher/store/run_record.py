@@ -19,11 +19,12 @@ class RunState(enum.StrEnum):
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    CANCELLED = "cancelled"
 
     @property
     def is_final(self) -> bool:
         """True if no further work will happen under this key."""
-        return self in (RunState.SUCCEEDED, RunState.FAILED)
+        return self in (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 
     @property
     def is_live(self) -> bool:
@@ -41,11 +42,14 @@ class RunRecord(BaseModel):
     The facts read, by event kind (all optional, others kept in `events`):
 
     - intent: job_name, bundle, recipe, stage, runtime_commit, topology, artifacts, forwarded_names,
-      cluster, source_commit, dirty
+      cluster, source_commit, dirty, store, object_root, route (of `iris.route.Route`), runtime, shape (what a
+      smoke must have in common), gates (id -> how it was passed), overrides (gate id -> who and why),
+      authorized (of a relaunch)
     - submitted, coordinator_started: job_id (the coordinator's), bundle
     - child_submitted: job_id (the child's), attempt_id
     - step_reused, step_started, step_finished: step (`name@version`)
-    - failed, refused, conflict: reason
+    - failed, refused, conflict, cancelled: reason
+    - cancel_requested, cancelled: authorized, jobs (ids of what ran)
 
     Attributes:
         key: the run's key.
@@ -60,7 +64,10 @@ class RunRecord(BaseModel):
         topology: as recorded, such as {"num_nodes": 2, "gpus_per_node": 8, "gpu_variant": "H100"}.
         who, when: writer and time of the intent (of the first event, if there is none).
         source_commit, dirty: of the checkout the launch came from; None is unknown.
-        forwarded_names: names (never values) of the environment variables handed on.
+        forwarded_names: names (never values) of the environment variables and credentials handed on.
+        route: how the run's controller is reached, as the intent says; {} if it does not.
+        runtime: `rehearsal` or `marinskyrl`, None if the record does not say.
+        shape: see `submit.gates`; {} if the record does not say.
         reason: of the latest failed, refused or conflict event that still describes the state.
         verification: facts of the `verified` event; None if the latest answer is not yes.
         verify_failure: facts of the `verify_failed` event if that is the latest answer.
@@ -88,6 +95,9 @@ class RunRecord(BaseModel):
     source_commit: str | None
     dirty: bool | None
     forwarded_names: tuple[str, ...]
+    route: dict[str, Any]
+    runtime: str | None
+    shape: dict[str, Any]
     reason: str | None
     verification: dict[str, Any] | None
     verify_failure: dict[str, Any] | None
@@ -98,7 +108,7 @@ def fold(key: RunKey, events: Iterable[RunEvent]) -> RunRecord:
 
     State rules: an event before submission never undoes a submission (two launchers may race, and the
     slower one's event comes late); a coordinator that Iris restarts after a failure is running again;
-    success is final.
+    success is final, and so is a cancellation of anything else.
 
     Raises:
         ValueError: no events.
@@ -130,7 +140,7 @@ def fold(key: RunKey, events: Iterable[RunEvent]) -> RunRecord:
         launch_digest=key.launch_digest,
         bundle_digest=_last_text(coordinator_events, "bundle") or _text(plan.get("bundle")) or "",
         runtime_commit=_text(plan.get("runtime_commit")),
-        topology=plan["topology"] if isinstance(plan.get("topology"), dict) else {},
+        topology=_mapping(plan.get("topology")),
         stage=_text(plan.get("stage")),
         cluster=_text(plan.get("cluster")),
         who=opening.by,
@@ -138,6 +148,9 @@ def fold(key: RunKey, events: Iterable[RunEvent]) -> RunRecord:
         source_commit=_text(plan.get("source_commit")),
         dirty=plan["dirty"] if isinstance(plan.get("dirty"), bool) else None,
         forwarded_names=_texts(_list(plan.get("forwarded_names"))),
+        route=_mapping(plan.get("route")),
+        runtime=_text(plan.get("runtime")),
+        shape=_mapping(plan.get("shape")),
         reason=reason,
         verification=verdict.facts if verdict and verdict.kind == "verified" else None,
         verify_failure=verdict.facts if verdict and verdict.kind == "verify_failed" else None,
@@ -149,9 +162,9 @@ def _fold_state(events: tuple[RunEvent, ...]) -> tuple[RunState, str | None]:
     reason: str | None = None
     for event in events:
         new = _next_state(state, event.kind)
-        if new is not state or event.kind in ("failed", "refused", "conflict"):
+        if new is not state or event.kind in ("failed", "refused", "conflict", "cancelled"):
             state = new
-            if state in (RunState.FAILED, RunState.REFUSED, RunState.CONFLICT):
+            if state in (RunState.FAILED, RunState.REFUSED, RunState.CONFLICT, RunState.CANCELLED):
                 reason = _text(event.facts.get("reason")) or reason
             else:
                 reason = None
@@ -167,13 +180,15 @@ def _next_state(state: RunState | None, kind: str) -> RunState | None:
             return RunState(kind)
         case "submitted" if state in _BEFORE_SUBMISSION:
             return RunState.SUBMITTED
-        case "coordinator_started" if state is not RunState.SUCCEEDED:
+        case "cancelled" if state is not RunState.SUCCEEDED:
+            return RunState.CANCELLED
+        case "coordinator_started" if state not in (RunState.SUCCEEDED, RunState.CANCELLED):
             return RunState.RUNNING
         case "step_reused" | "step_started" | "child_submitted" | "step_finished" if not (
             state and state.is_final
         ):
             return RunState.RUNNING
-        case "failed" if state is not RunState.SUCCEEDED:
+        case "failed" if state not in (RunState.SUCCEEDED, RunState.CANCELLED):
             return RunState.FAILED
         case "succeeded":
             return RunState.SUCCEEDED
@@ -183,6 +198,10 @@ def _next_state(state: RunState | None, kind: str) -> RunState | None:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,9 +1,12 @@
 """The coordinator's job request: a pure function of the launch."""
 
+from typing import Any, Literal
+
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.launcher.graph.names import sanitised_job_name
 from tools.launcher.iris.jobs import JobRequest
+from tools.launcher.iris.route import EMBEDDED, Route
 from tools.launcher.iris.task_bootstrap import CODE_ARCHIVE, bootstrap_argv
 from tools.launcher.store.records import RunKey
 from tools.launcher.submit.code_archive import CodeArchive
@@ -34,8 +37,16 @@ class LaunchFacts(BaseModel):
         stage, default_stage: the terminal stage asked for, and the experiment's own.
         ordinal: 1, or one more for each relaunch.
         cluster: name of the cluster, for the record.
-        store_url, object_root_url: `file:///…`, as the coordinator reaches them.
+        store_url: `file:///…` or `gs://bucket/prefix`, as the coordinator reaches it.
+        object_root_url: `file:///…` of the folder that stands for all buckets; None reaches the real ones.
         coordinator_timeout_hours: deadline of the coordinator, in hours.
+        max_retries: how often Iris starts a coordinator that was killed again (`IrisSkyRLExecution`).
+        credentials: names of the declared credentials. Their values are never part of this.
+        runtime: who trains: the stand-in, or the pinned MarinSkyRL commit.
+        route: how the cluster's controller is reached.
+        shape: what a smoke run must have in common with this launch (`submit.gates`).
+        gates: `GateReport.facts()`.
+        authorized: `who: why` of a relaunch, None of a first launch.
         rehearsal_variables: settings of a rehearsal, `SLIPWAY_REHEARSAL_*`, for the coordinator's environment.
             Iris keeps a job's environment readable by everyone: no secret goes here.
     """
@@ -48,8 +59,15 @@ class LaunchFacts(BaseModel):
     ordinal: int = Field(ge=1)
     cluster: str
     store_url: str
-    object_root_url: str
+    object_root_url: str | None
     coordinator_timeout_hours: int = Field(ge=1)
+    max_retries: int = Field(default=0, ge=0)
+    credentials: tuple[str, ...] = ()
+    runtime: Literal["rehearsal", "marinskyrl"] = "rehearsal"
+    route: Route = EMBEDDED
+    shape: dict[str, Any] = {}
+    gates: dict[str, Any] = {}
+    authorized: str | None = None
     rehearsal_variables: dict[str, str] = {}
 
 
