@@ -435,7 +435,9 @@ def test_any_change_of_an_example_is_judged(base):
     ids=lambda value: type(value).__name__,
 )
 def test_any_value_at_any_place_is_judged(base, value):
-    for path in [*_paths(EXAMPLES[base]), *_EXTRA_PATHS]:
+    # Every value at one place in three, another third for the next value; fuzz_lint tries all of them.
+    places = [*_paths(EXAMPLES[base]), *_EXTRA_PATHS]
+    for path in places[len(repr(value)[:9]) % 3 :: 3]:
         report = preflight(changed(EXAMPLES[base], {path: value}))
         assert len(report_text(report, subject="it").splitlines()) == (
             3 * len(report.violations) + len(report.not_checked) + len(report.checklist) + 1
