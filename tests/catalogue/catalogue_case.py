@@ -74,6 +74,8 @@ class CatalogueCase(BaseModel):
     cards: Cards = Cards()
     runtime: dict[str, Any] = {}
     """Field of the runtime manifest -> other value than the pinned one."""
+    ledger: dict[str, dict[str, Facts]] = {}
+    """Artifact name -> version -> what the version ledger has of it; a digest that is left out is some other one."""
 
     expect: Verdict
     """`doubtful`: either verdict is right, but something must be said."""
@@ -149,6 +151,8 @@ class CatalogueCase(BaseModel):
         files = {f"{kind}_card": content for kind, content in self.cards.files().items()}
         if self.runtime:
             files["runtime_manifest"] = dump_yaml({**_pinned_manifest(), **self.runtime})
+        if self.ledger:
+            files["ledger"] = dump_yaml({"schema": 1, "versions": _pins(self.ledger)})
         return files
 
 
@@ -176,6 +180,14 @@ def all_cases() -> Iterator[tuple[str, CatalogueCase]]:
     """Yield (name, case) of every file."""
     for path in case_files():
         yield path.stem, load_case(path)
+
+
+def _pins(ledger: dict[str, dict[str, Facts]]) -> dict[str, dict[str, Facts]]:
+    others = dict.fromkeys(("recipe", "apart_from_runtime", "document", "launch"), "0" * 64)
+    return {
+        name: {version: {**others, **facts} for version, facts in pins.items()}
+        for name, pins in ledger.items()
+    }
 
 
 def _card(kind: str, facts: str | Facts) -> bytes:

@@ -38,7 +38,7 @@ def judged(case: CatalogueCase, folder: Path, *, with_cards: bool = True) -> dic
     document.write_bytes(case.data())
     arguments = [str(document), "--format=json"]
     for flag, content in case.given_files().items():
-        if with_cards or flag == "runtime_manifest":
+        if with_cards or not flag.endswith("_card"):
             path = folder / f"{flag}.yaml"
             path.write_bytes(content)
             arguments.append(f"--{flag}={path}")

@@ -31,6 +31,7 @@ def refusal(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
             "--cluster=third_party/clusters/local.yaml",
             "--model=third_party/models/qwen3_0_6b.yaml",
             "--dataset=third_party/datasets/cat_count.yaml",
+            "--ledger=experiments/cat_count/versions.lock.yaml",
             *(f"--{name}_out={folder / name}" for name in OUTPUTS),
         ]
     )

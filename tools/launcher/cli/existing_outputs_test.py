@@ -5,6 +5,7 @@ import pytest
 
 from tools.launcher.cli.existing_outputs import contradiction
 from tools.launcher.store.locations import ObjectRoot
+from tools.launcher.store.objects import FolderObjects
 
 STEP = {
     "address": "team/run@2026.01.15",
@@ -43,15 +44,15 @@ def finished(root, fingerprint):
 
 def test_nothing_there_and_the_same_plan_are_no_contradiction(tmp_path):
     root = ObjectRoot(tmp_path)
-    assert contradiction(GRAPH, "rl", root) is None
+    assert contradiction(GRAPH, "rl", FolderObjects(root)) is None
     finished(root, "a" * 64)
-    assert contradiction(GRAPH, "rl", root) is None
+    assert contradiction(GRAPH, "rl", FolderObjects(root)) is None
 
 
 def test_another_plan_under_the_same_version_is_named_with_the_fix(tmp_path):
     root = ObjectRoot(tmp_path)
     finished(root, "b" * 64)
-    sentence = contradiction(GRAPH, "rl", root)
+    sentence = contradiction(GRAPH, "rl", FolderObjects(root))
     assert sentence is not None
     assert "holds team/run@2026.01.15 (skyrl, fingerprint bbbbbbbb), the plan wants" in sentence
     assert "Give the changed step a new version" in sentence

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tools.launcher.catalog.cards import ClusterCard
 from tools.launcher.catalog.load import load_cluster_card
 from tools.launcher.cli.runfiles_paths import WrongFile, located
+from tools.launcher.documents.strict_yaml import load_yaml_mapping
 from tools.launcher.render.plan import LaunchPlan
 from tools.launcher.store.bundles import BundleDigests, LaunchBundle, verify_bundle
 
@@ -18,6 +19,8 @@ _GRAPH_FIELDS: dict[str, type] = {
     "stages": dict,
     "steps": list,
     "coordinator_timeout_hours": int,
+    "max_retries": int,
+    "credentials": list,
 }
 
 
@@ -28,6 +31,7 @@ class ExperimentFiles(BaseModel):
 
     bundle: LaunchBundle
     digests: BundleDigests
+    launch: dict[str, Any]
     graph: dict[str, Any]
     plan: LaunchPlan
     cluster: ClusterCard
@@ -66,9 +70,33 @@ def read_experiment_files(flags: Any) -> ExperimentFiles:
     return ExperimentFiles(
         bundle=bundle,
         digests=digests,
+        launch=load_yaml_mapping(bundle.launch_yaml, source=flags.launch),
         graph=_graph(bundle.graph_json, flags.graph),
         plan=_plan(bundle.plan_json, flags.plan),
         cluster=load_cluster_card(_read(flags.cluster), source=flags.cluster),
+    )
+
+
+def files_of_bundle(bundle: LaunchBundle, cluster: ClusterCard, *, source: str) -> ExperimentFiles:
+    """Return the files of a bundle that was launched before, as a store has them.
+
+    Args:
+        bundle: from the store, its digest checked.
+        cluster: card of the cluster it was launched on.
+        source: how messages call the bundle.
+
+    Raises:
+        WrongFile: a file of it is not of this launcher's making.
+        BundleError: launch document and digest file do not agree.
+        DocumentError: the launch document cannot be read.
+    """
+    return ExperimentFiles(
+        bundle=bundle,
+        digests=verify_bundle(bundle),
+        launch=load_yaml_mapping(bundle.launch_yaml, source=f"launch.yaml of {source}"),
+        graph=_graph(bundle.graph_json, f"graph.json of {source}"),
+        plan=_plan(bundle.plan_json, f"plan.json of {source}"),
+        cluster=cluster,
     )
 
 

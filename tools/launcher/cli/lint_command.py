@@ -24,7 +24,8 @@ A document is judged in source or in resolved form. Facts come from the cards th
 runtime manifest: the given one (of several, the one with the document's runtime.launcher_commit), else the
 project's manifest of that commit, else the newest one. A single card of a kind serves every document; of
 several, the one whose export (model, dataset) or configuration (cluster) the document names exactly. A
-dataset card is asked for training and validation rows. What cannot be checked is listed.
+dataset card is asked for training and validation rows. A ledger says what was published under the document's
+name and version. What cannot be checked is listed.
 
 Exit status: 0 all accepted (warnings may remain), 1 any rejected, 2 wrong usage: a flag, a card that cannot be
 read, or a document that does not exist. A document whose content cannot be read is rejected (DOC-01).
@@ -44,6 +45,7 @@ def add_arguments(parser: Any) -> None:
         ("model_card", "facts about the policy's model"),
         ("cluster_card", "facts about the cluster"),
         ("dataset_card", "facts about the data"),
+        ("ledger", "what was published under fixed versions, a versions.lock.yaml"),
     ):
         parser.add_argument(
             f"--{name}", action="append", default=[], metavar="FILE", help=f"{what}; repeatable"
@@ -59,6 +61,7 @@ def run(flags: Any) -> int:
             model_cards=flags.model_card,
             cluster_cards=flags.cluster_card,
             dataset_cards=flags.dataset_card,
+            ledgers=flags.ledger,
         )
     except WrongUsage as wrong:
         sys.stderr.write(f"lint: {wrong}\n")

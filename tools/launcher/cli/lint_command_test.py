@@ -274,5 +274,34 @@ def test_paths_start_where_bazel_run_was_called():
     assert (entry["path"], entry["verdict"]) == (SMOKE.name, "accept")
 
 
+LEDGERS = [f"--ledger=experiments/{name}/versions.lock.yaml" for name in ("cat_count", "gsm8k_grpo")]
+
+
+def test_a_document_is_judged_by_the_ledgers(tmp_path):
+    """Several are read as one; the pinned document passes, and one that was changed does not."""
+    golden = ROOT / "experiments/gsm8k_grpo/golden/launch.yaml"
+    changed = tmp_path / "changed.yaml"
+    changed.write_bytes(golden.read_bytes().replace(b"seed: 17", b"seed: 18"))
+    kept, refused = documents(*LEDGERS, golden, changed)
+    assert kept["verdict"] == "accept" and {"ART-06", "ART-17"} <= set(kept["passed"])
+    assert [item["id"] for item in refused["violations"] if item["severity"] == "error"] == ["ART-17"]
+    (unknown,) = documents(LEDGERS[0], golden)
+    assert [item["id"] for item in unknown["checklist"] if item["id"].startswith("ART")] == [
+        "ART-13",
+        "ART-17",
+    ]
+
+
+def test_two_ledgers_that_know_one_version_are_wrong_usage(tmp_path):
+    copy = tmp_path / "copy.yaml"
+    copy.write_bytes((ROOT / "experiments/cat_count/versions.lock.yaml").read_bytes())
+    done = lint(LEDGERS[0], f"--ledger={copy}", SMOKE)
+    assert done.returncode == 2
+    assert (
+        b"slipway/cat-count-rl@2026.11.30 stands in experiments/cat_count/versions.lock.yaml as well"
+        in done.stderr
+    )
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, *sys.argv[1:]]))

@@ -20,6 +20,7 @@ from tools.launcher.cli.shipped_manifests import age, file_name, load_shipped, s
 from tools.launcher.cli.typed_paths import typed_path
 from tools.launcher.documents.strict_yaml import MAX_BYTES, DocumentError, too_large
 from tools.launcher.documents.two_readings import two_readings
+from tools.launcher.graph.ledger import VersionLedger, load_ledger, merged_ledgers
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import listed, shown
 
@@ -116,8 +117,10 @@ class LintInputs:
         model_cards: Sequence[str],
         cluster_cards: Sequence[str],
         dataset_cards: Sequence[str],
+        ledgers: Sequence[str] = (),
     ) -> None:
         """Read every file that is named. Raises WrongUsage for one that cannot be used."""
+        self._ledger = _merged(_all_read(ledgers, load_ledger))
         self._runtimes = _all_read(runtime_manifests, load_runtime_manifest)
         self._models = _all_read(model_cards, load_model_card)
         self._clusters = _all_read(cluster_cards, load_cluster_card)
@@ -146,6 +149,7 @@ class LintInputs:
             cluster=cluster.item,
             train_dataset=train.item,
             validation_dataset=validation.item,
+            ledger=self._ledger,
             two_readings=two_readings(data),
         )
         cards: dict[str, Choice[Any]] = {
@@ -198,6 +202,13 @@ def _all_read[Item](files: Sequence[str], load: Callable[..., Item]) -> tuple[tu
 def _read[Item](file: str, load: Callable[..., Item]) -> Item:
     try:
         return load(read_document(file), source=printable_path(file))
+    except DocumentError as error:
+        raise WrongUsage(str(error)) from None
+
+
+def _merged(ledgers: Sequence[tuple[str, VersionLedger]]) -> VersionLedger | None:
+    try:
+        return merged_ledgers(dict(ledgers)) if ledgers else None
     except DocumentError as error:
         raise WrongUsage(str(error)) from None
 

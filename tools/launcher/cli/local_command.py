@@ -59,14 +59,14 @@ def _stop(here: LocalEnvironment) -> int:
         return exit_codes.OK
     print(f"local Iris: process {outcome.pid} {'had to be killed' if outcome.forced else 'stopped'}")
     print(f"jobs cancelled: {', '.join(outcome.ended_jobs) or 'none'}")
-    _record_cancelled(here, outcome.ended_jobs)
+    _record_ended(here, outcome.ended_jobs)
     return exit_codes.OK
 
 
-def _record_cancelled(here: LocalEnvironment, job_ids: tuple[str, ...]) -> None:
-    """A coordinator that is ended from outside cannot say so itself."""
+def _record_ended(here: LocalEnvironment, job_ids: tuple[str, ...]) -> None:
+    """A coordinator that is ended from outside cannot say so itself, and nothing of its run works any more."""
     who = read_source_state(os.environ).who
     for record in list_records(here.store()):
-        if record.state.is_live and record.coordinator_job_id in job_ids:
-            facts = {"reason": "cancelled by `launcher local stop`", "interrupted": True}
+        if (record.state.is_live or record.leaves_jobs) and record.coordinator_job_id in job_ids:
+            facts = {"reason": "ended by `launcher local stop`", "job_id": record.coordinator_job_id}
             append_event(here.store(), record.key, "failed", who, facts)

@@ -10,16 +10,18 @@ from typing import Any
 
 from tools.launcher.catalog.cards import ClusterCard, DatasetCard, ModelCard
 from tools.launcher.cli.experiment_module import ExperimentError
-from tools.launcher.documents.canonical import CanonicalEncodingError, canonical_json
+from tools.launcher.documents.canonical import CanonicalEncodingError, canonical_json, digest_of
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
 from tools.launcher.documents.yaml_writer import dump_yaml
 from tools.launcher.graph.artifact_graph import ArtifactGraph, build_graph
-from tools.launcher.graph.fingerprint import step_identity
+from tools.launcher.graph.fingerprint import step_fingerprint, step_identity
+from tools.launcher.graph.ledger import VersionLedger
 from tools.launcher.graph.step import ArtifactStep
 from tools.launcher.preflight.findings import PreflightReport
 from tools.launcher.preflight.geometry import Geometry
 from tools.launcher.preflight.judge import judge
 from tools.launcher.preflight.memory import UNCERTAINTY, MemoryEstimate, memory_estimate
+from tools.launcher.preflight.pinned_versions import compatible_with, pinned_run
 from tools.launcher.preflight.registry import CHECKS
 from tools.launcher.preflight.render_text import report_json, warnings_text
 from tools.launcher.preflight.subject import PlannedFrom, PreflightSubject
@@ -69,6 +71,7 @@ def plan_experiment(
     options: Mapping[str, str],
     stage: str,
     smoke: str | None,
+    ledger: VersionLedger,
 ) -> PlannedExperiment:
     """Judge the graph of an experiment and render its outputs.
 
@@ -79,6 +82,7 @@ def plan_experiment(
         options: option name -> text, for the plan.
         stage: default terminal stage.
         smoke: label of the experiment whose success a large launch requires, for the plan.
+        ledger: what was published before.
 
     Raises:
         ExperimentError: the graph has no single RL step, or lacks `stage`; the cluster card has no storage;
@@ -86,7 +90,7 @@ def plan_experiment(
         PreflightFailed: there are errors. Nothing has been rendered for writing then.
     """
     try:
-        return _planned_experiment(terminals, inputs, label, options, stage, smoke)
+        return _planned_experiment(terminals, inputs, label, options, stage, smoke, ledger)
     except CanonicalEncodingError as error:
         raise ExperimentError(f"a value cannot be pinned: {str(error).removeprefix('$.')}") from None
 
@@ -98,6 +102,7 @@ def _planned_experiment(
     options: Mapping[str, str],
     stage: str,
     smoke: str | None,
+    ledger: VersionLedger,
 ) -> PlannedExperiment:
     graph = build_graph(terminals)
     run, payload = _rl_step(graph)
@@ -107,7 +112,7 @@ def _planned_experiment(
         )
     storage = _storage(inputs.cluster)
     document = render_launch_document(payload, storage)
-    subject = _subject(document, graph, payload, inputs, storage)
+    subject = _subject(document, graph, payload, inputs, storage, ledger)
     report = judge(subject, CHECKS)
     if report.errors:
         raise PreflightFailed(report)
@@ -128,7 +133,16 @@ def _planned_experiment(
         preflight=report_json(report),
         **_planned(inputs, graph, payload, document, subject, digests, storage),
     )
-    graph_document = render_graph_document(graph, document, storage, experiment=label, default_stage=stage)
+    pin = pinned_run(subject)
+    graph_document = render_graph_document(
+        graph,
+        document,
+        storage,
+        experiment=label,
+        default_stage=stage,
+        pinned=pin is not None and pin.recipe == step_fingerprint(run),
+        compatible=compatible_with(subject),
+    )
     canonical_json(graph_document)
     return PlannedExperiment(
         launch=launch,
@@ -187,6 +201,7 @@ def _subject(
     payload: SkyRLStepPayload,
     inputs: BuildInputs,
     storage: Storage,
+    ledger: VersionLedger,
 ) -> PreflightSubject:
     model = payload.spec.model.step.payload
     return PreflightSubject(
@@ -198,13 +213,23 @@ def _subject(
         validation_dataset=_only_card(payload.spec.validation_data),
         cluster=inputs.cluster,
         runtime=inputs.runtime,
+        ledger=ledger,
         planned=PlannedFrom(
             graph=graph,
             prefix=storage.prefix,
             recipe=payload.spec.recipe,
             required_fixes=payload.spec.required_fixes,
+            launch=_digest(document),
         ),
     )
+
+
+def _digest(document: dict[str, Any]) -> str | None:
+    """The digest, None for a value that no file can hold: what else is wrong is said first."""
+    try:
+        return digest_of(document)
+    except CanonicalEncodingError:
+        return None
 
 
 def _only_card(sources: tuple[DataSource, ...]) -> DatasetCard | None:

@@ -22,6 +22,7 @@ from tools.launcher.cli.experiment_module import ExperimentError, explained, loa
 from tools.launcher.cli.plan_experiment import PlannedExperiment, PreflightFailed, plan_experiment
 from tools.launcher.documents.printable import printable
 from tools.launcher.documents.strict_yaml import DocumentError
+from tools.launcher.graph.ledger import VersionLedger, load_ledger
 from tools.launcher.preflight.render_text import report_json, report_text
 from tools.launcher.rl.build_options import BuildOptionError
 from tools.launcher.rl.inputs import BuildInputs
@@ -75,7 +76,13 @@ def _plan(flags: argparse.Namespace) -> PlannedExperiment:
     options = _options(flags.option)
     terminals = explained(lambda: experiment.build(inputs, options), main_file)
     return plan_experiment(
-        terminals, inputs, label=flags.label, options=options, stage=flags.stage, smoke=flags.smoke
+        terminals,
+        inputs,
+        label=flags.label,
+        options=options,
+        stage=flags.stage,
+        smoke=flags.smoke,
+        ledger=load_ledger(_read(flags.ledger), source=flags.ledger) if flags.ledger else VersionLedger(),
     )
 
 
@@ -133,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--stage", required=True, help="default terminal stage")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=TEXT", help="option of main()")
     parser.add_argument("--smoke", help="label of the experiment whose success a large launch requires")
+    parser.add_argument("--ledger", help="version ledger; without one, nothing is pinned yet")
     parser.add_argument("--runtime", required=True, help="runtime manifest")
     parser.add_argument("--cluster", required=True, help="cluster card")
     parser.add_argument("--model", action="append", default=[], help="model card; repeatable")

@@ -6,8 +6,7 @@ from typing import Any
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.errors import reporting
-from tools.launcher.cli.local_environment import local_environment
-from tools.launcher.cli.local_gateway import gateway_if_running
+from tools.launcher.cli.run_place import add_run_arguments, looking, place_of, store_of
 from tools.launcher.cli.run_selection import find_run
 from tools.launcher.observe.render_text import show_verification
 from tools.launcher.observe.verify import record_verification, verify_run
@@ -20,28 +19,33 @@ was read from, and the answer about a run that has ended is written to its recor
 
 examples:
   tools/bazel run //tools/launcher -- verify
-  tools/bazel run //tools/launcher -- verify cat_count"""
+  tools/bazel run //tools/launcher -- verify cat_count
+  tools/bazel run //tools/launcher -- verify gsm8k_grpo --store=gs://lab/slipway"""
 
 
 def add_arguments(parser: Any) -> None:
     """Add the flags of `verify`."""
-    parser.add_argument("run", nargs="?", metavar="RUN", help="experiment[/launch digest[/ordinal]]")
+    add_run_arguments(parser)
 
 
 @reporting
 def run(flags: Any) -> int:
     """Verify one run; see DESCRIPTION."""
-    here = local_environment(os.environ)
-    record = find_run(here.store(), flags.run)
+    store = store_of(flags, os.environ)
+    record = find_run(store, flags.run)
     who = read_source_state(os.environ).who
-    with gateway_if_running(here) as gateway:
+    where = place_of(record, store, flags, os.environ, who)
+    with looking(where) as (gateway, problem):
         if gateway is not None:
-            record = settle(here.store(), gateway, record, who)
-        verification = verify_run(record, here.store(), here.object_root(), gateway)
-    if record.state.is_final:
-        record_verification(here.store(), record.key, who, verification)
+            record = settle(store, gateway, record, who)
+        verification = verify_run(record, store, where.place.objects(), gateway)
+    is_over = record.state.is_final and not record.leaves_jobs
+    if is_over:
+        record_verification(store, record.key, who, verification)
     print(f"run: {record.key}")
     show_verification(verification, sys.stdout)
-    if not record.state.is_final:
+    if not is_over:
         print(f"note: the run is {record.state}, so this is not its final answer and is not recorded")
+        if problem and not where.place.is_local:
+            print(f"note: {problem}")
     return exit_codes.OK if verification.verified else exit_codes.FAILED

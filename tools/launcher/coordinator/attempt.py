@@ -1,4 +1,12 @@
-"""The attempt document: the pinned one with exactly its two per-attempt fields replaced."""
+"""The attempt document: the pinned one with exactly its two per-attempt fields replaced.
+
+Where the run is federated, its two routing fields are null in it as well. They say how the hub is reached
+from outside, and have done their work when the hub handed the coordinator to the cluster. Inside, the
+controller of the coordinator's own task is the right one; with a target, the runtime launcher would look for
+the hub's configuration file and a person's login in the coordinator's task (MarinSkyRL
+cloud/iris/iris_backend.py@019c9759, `launch`). Marin writes null there for the same reason
+(marin/rl/skyrl.py, `submit_through_ambient_controller`).
+"""
 
 import copy
 from typing import Any
@@ -12,6 +20,7 @@ from tools.launcher.graph.names import sanitised_job_name
 from tools.launcher.store.records import RunKey, attempt_id_of
 
 PER_ATTEMPT_FIELDS = (("run", "attempt_id"), ("iris", "job_name"))
+ROUTING_FIELDS = (("iris", "target_cluster"), ("iris", "parent_cluster_config"))
 
 
 class AttemptProblem(ValueError):
@@ -54,7 +63,7 @@ def make_attempt(pinned_bytes: bytes, key: RunKey) -> Attempt:
 
     Raises:
         AttemptProblem: a field is missing, the document is not the one of `key`, or the result
-            differs from it elsewhere than in the two fields.
+            differs from it elsewhere than in the per-attempt and routing fields.
         DocumentError: it is not YAML.
     """
     pinned = load_yaml(pinned_bytes, source="launch.yaml")
@@ -70,12 +79,15 @@ def make_attempt(pinned_bytes: bytes, key: RunKey) -> Attempt:
     for (section, field), value in zip(PER_ATTEMPT_FIELDS, (attempt_id, job_name), strict=True):
         _text(document, section, field)
         document[section][field] = value
+    for section, field in ROUTING_FIELDS:
+        if field in document[section]:
+            document[section][field] = None
     data = dump_yaml(document)
     # What is written is read again: the proof is about the bytes the runtime gets.
     written = load_yaml(data, source="the attempt document")
     digest = digest_of(written)
     if digest_of(with_fields_of(written, pinned)) != key.launch_digest:
-        raise AttemptProblem("the attempt document differs from the pinned one in more than its two fields")
+        raise AttemptProblem("the attempt document differs from the pinned one in more than it may")
     return Attempt(
         attempt_id=attempt_id,
         job_name=job_name,
@@ -103,10 +115,13 @@ def is_same_run(document: bytes, attempt: Attempt) -> bool:
 
 
 def with_fields_of(document: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Return `document` with the two per-attempt fields of `other`."""
+    """Return `document` with the per-attempt and routing fields of `other`."""
     result = copy.deepcopy(document)
     for section, field in PER_ATTEMPT_FIELDS:
         result[section][field] = other[section][field]
+    for section, field in ROUTING_FIELDS:
+        if field in result[section]:
+            result[section][field] = other[section][field]
     return result
 
 

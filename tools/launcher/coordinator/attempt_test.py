@@ -67,6 +67,30 @@ def test_the_examples_shape_with_shared_values_keeps_them():
     assert written["runtime"]["task_env"] == written["skyrl"]["extra_env"] == shared
 
 
+def test_a_federated_run_is_routed_no_further_from_inside():
+    route = {
+        "iris__target_cluster": "cw-rno2a",
+        "iris__parent_cluster_config": "lib/iris/config/marin.yaml",
+    }
+    pinned = pinned_document(**route)
+    attempt = make_attempt(dump_yaml(pinned), _key(pinned))
+    written = load_yaml(attempt.document, source="attempt")
+    assert list(_differences(pinned, written)) == [
+        "run.attempt_id",
+        "iris.job_name",
+        "iris.target_cluster",
+        "iris.parent_cluster_config",
+    ]
+    assert (written["iris"]["target_cluster"], written["iris"]["parent_cluster_config"]) == (None, None)
+    assert with_fields_of(written, pinned) == pinned
+    assert is_same_run(attempt.document, make_attempt(dump_yaml(pinned), _key(pinned, ordinal=2)))
+    # A document without the two fields gets none.
+    for field in ("target_cluster", "parent_cluster_config"):
+        del pinned["iris"][field]
+    written = load_yaml(make_attempt(dump_yaml(pinned), _key(pinned)).document, source="attempt")
+    assert "target_cluster" not in written["iris"]
+
+
 def test_numbers_keep_their_type():
     pinned = pinned_document(
         iris__allocation__cpu=8.0, skyrl__trainer__policy={"optimizer_config": {"lr": 1e-06}}

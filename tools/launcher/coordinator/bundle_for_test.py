@@ -2,18 +2,26 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tools.launcher.coordinator.main import Assignment
+from pydantic import SecretStr
+
+from tools.launcher.coordinator.attempt import Attempt, make_attempt
+from tools.launcher.coordinator.children import Scheduler
+from tools.launcher.coordinator.main import Assignment, coordinate
 from tools.launcher.coordinator.runtime import Runtime, rehearsal_runtime
 from tools.launcher.documents.canonical import canonical_json, digest_of
 from tools.launcher.documents.strict_yaml import load_yaml
 from tools.launcher.documents.yaml_writer import dump_yaml
+from tools.launcher.iris.jobs import JobFacts
 from tools.launcher.rehearsal.document_for_test import DATA_FINGERPRINT, MODEL_FINGERPRINT, document
 from tools.launcher.store.bundles import BUNDLE_PREFIX, LaunchBundle, pack
 from tools.launcher.store.content import put_content
+from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import ObjectStore
+from tools.launcher.store.objects import FolderObjects, Objects
 from tools.launcher.store.records import RunKey
 
 RUN_FINGERPRINT = "a1" * 32
@@ -117,6 +125,7 @@ def submitted(
         key=RunKey(experiment="cat_count", launch_digest=launch_digest, ordinal=ordinal),
         bundle=put_content(store, BUNDLE_PREFIX, pack(bundle)),
         stage=stage,
+        runtime="rehearsal",
         job_id="/tester/coordinator",
     )
 
@@ -132,16 +141,96 @@ def rehearsal_in_processes(object_root: Path, environ_json: str = "{}") -> Runti
     return rehearsal_runtime((sys.executable, "-c", code), f"file://{object_root}")
 
 
-def scripted(launch_script: str, object_root: Path) -> Runtime:
-    """Return a runtime whose launcher is a Python script; imports and evaluations are the rehearsal's."""
-    real = rehearsal_in_processes(object_root)
+def scripted(launch_script: str, *, adopts: bool = True) -> Runtime:
+    """Return a runtime whose launcher is a Python script and which makes nothing else."""
 
     def launch(path: Path) -> tuple[str, ...]:
-        return (sys.executable, "-c", launch_script, str(path))
+        # -I -S: the script needs nothing, and so starts at once.
+        return (sys.executable, "-I", "-S", "-c", launch_script, str(path))
+
+    def nothing(*_: object) -> tuple[str, ...]:
+        return (sys.executable, "-c", "raise SystemExit('made by nobody')")
 
     return Runtime(
-        name="rehearsal", launch=launch, import_artifact=real.import_artifact, evaluate=real.evaluate
+        name="rehearsal",
+        launch=launch,
+        adopts=adopts,
+        takes_values=True,
+        import_artifact=nothing,
+        evaluate=nothing,
     )
+
+
+def finishing(attempt: Attempt, root: Path, **manifest: Any) -> str:
+    """Return the script of a launcher that finishes the attempt: it writes the manifest and answers."""
+    path = str(ObjectRoot(root).path(attempt.terminal_manifest_uri))
+    content = {"attempt_id": attempt.attempt_id, "rehearsal": True, "global_step": 8, **manifest}
+    calls = str(root / "launcher-calls")
+    answer = answer_line(attempt, iris_job_id=f"/tester/coordinator/{attempt.job_name}")
+    return (
+        f"import os\nopen({calls!r}, 'a').write('x')\nos.makedirs(os.path.dirname({path!r}), exist_ok=True)\n"
+        f"open({path!r}, 'w').write({json.dumps(content)!r})\nprint({answer!r})\n"
+    )
+
+
+def attempt_of(assignment: Assignment, **changes: Any) -> Attempt:
+    """Return the attempt of a launch submitted with these changes."""
+    return make_attempt(dump_yaml(pinned_document(**changes)), assignment.key)
+
+
+class FakeIris:
+    """A scheduler with at most one child; its states come one for each question, the last one stays."""
+
+    def __init__(self, *states: str, error: str = "") -> None:
+        self.states, self.error = list(states), error
+        self.cancelled: list[str] = []
+
+    def job_id_of(self, user: str, name: str) -> str:
+        return f"/tester/coordinator/{name}"
+
+    def describe(self, job_id: str) -> JobFacts | None:
+        if self.cancelled:
+            self.states = ["killed"]
+        if not self.states:
+            return None
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return JobFacts(
+            job_id=job_id,
+            name=job_id.rsplit("/", 1)[-1],
+            state=state,
+            error=self.error,
+            pending_reason="",
+            argv=(),
+            env={},
+            tasks=(),
+        )
+
+    def cancel(self, job_id: str) -> None:
+        self.cancelled.append(job_id)
+
+    def fail_this_task(self, reason: str) -> None:
+        raise AssertionError("only main() does this")
+
+
+def run_coordinator(
+    assignment: Assignment,
+    store: ObjectStore,
+    objects: Objects | Path,
+    runtime: Runtime,
+    iris: Scheduler | Callable[[], Scheduler] | None = None,
+    credentials: dict[str, str] | None = None,
+) -> int:
+    """Run a coordinator in this process and return its exit code."""
+    scheduler = iris or FakeIris()
+    return coordinate(
+        assignment,
+        store,
+        FolderObjects(ObjectRoot(objects)) if isinstance(objects, Path) else objects,
+        lambda _: runtime,
+        scheduler if callable(scheduler) else lambda: scheduler,
+        environ={},
+        credentials={name: SecretStr(value) for name, value in (credentials or {}).items()},
+    ).exit_code
 
 
 def answer_line(attempt: Any, **changes: Any) -> str:

@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Final
 
 from pydantic import BaseModel, ConfigDict
+
+from tools.launcher.coordinator.scrub import NOTHING_TO_HIDE, Scrubber
 
 TAIL_LINES: Final = 40
 MAX_STDOUT_BYTES: Final = 1 << 20
@@ -32,19 +34,27 @@ class Completed(BaseModel):
     stderr_tail: str
 
 
-def run_command(argv: Sequence[str], *, tick: Callable[[], None]) -> Completed:
+def run_command(
+    argv: Sequence[str],
+    *,
+    tick: Callable[[], None],
+    env: Mapping[str, str] | None = None,
+    scrubber: Scrubber = NOTHING_TO_HIDE,
+) -> Completed:
     """Run a program; its standard error goes through to ours.
 
     Args:
         argv: the command.
-        tick: called about twice a second while it runs. What it raises ends the program.
+        tick: called about twice a second while it runs. What it raises ends the program (SIGTERM).
+        env: its environment, None for ours.
+        scrubber: cleans what it writes before anybody sees it.
 
     Raises:
         CommandProblem: no such program, or more than MAX_STDOUT_BYTES on standard output.
     """
     try:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
     except OSError as error:
         raise CommandProblem(
@@ -55,7 +65,7 @@ def run_command(argv: Sequence[str], *, tick: Callable[[], None]) -> Completed:
     output: list[bytes] = []
     readers = [
         threading.Thread(target=_collect, args=(process.stdout, output), daemon=True),
-        threading.Thread(target=_pass_through, args=(process.stderr, tail), daemon=True),
+        threading.Thread(target=_pass_through, args=(process.stderr, tail, scrubber), daemon=True),
     ]
     for reader in readers:
         reader.start()
@@ -73,7 +83,9 @@ def run_command(argv: Sequence[str], *, tick: Callable[[], None]) -> Completed:
     if len(data) > MAX_STDOUT_BYTES:
         raise CommandProblem(f"{argv[0]} wrote more than {MAX_STDOUT_BYTES} bytes on standard output")
     return Completed(
-        exit_code=process.returncode, stdout=data.decode("utf-8", "replace"), stderr_tail="\n".join(tail)
+        exit_code=process.returncode,
+        stdout=scrubber.clean(data.decode("utf-8", "replace")),
+        stderr_tail="\n".join(tail),
     )
 
 
@@ -97,8 +109,8 @@ def _collect(stream: IO[bytes], into: list[bytes]) -> None:
         size += len(data)
 
 
-def _pass_through(stream: IO[bytes], tail: collections.deque[str]) -> None:
+def _pass_through(stream: IO[bytes], tail: collections.deque[str], scrubber: Scrubber) -> None:
     for line in stream:
-        text = line.decode("utf-8", "replace").rstrip("\n")
+        text = scrubber.clean(line.decode("utf-8", "replace").rstrip("\n"))
         tail.append(text)
         print(text, file=sys.stderr, flush=True)

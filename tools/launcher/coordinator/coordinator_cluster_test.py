@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,12 +21,14 @@ from tools.launcher.iris.local.cluster_for_test import (
 )
 from tools.launcher.iris.local.control import ensure_running
 from tools.launcher.iris.task_bootstrap import CODE_ARCHIVE, bootstrap_argv
+from tools.launcher.rehearsal.document_for_test import import_inputs
 from tools.launcher.rehearsal.limits import STEP_VARIABLE
 from tools.launcher.rehearsal.process_gateway_for_test import code_archive
 from tools.launcher.store.file_store import FileStore
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.records import RunState, load_record
 
+ONE_NODE = {"iris__allocation__num_nodes": 1, "skyrl__trainer__placement__policy_num_nodes": 1}
 ATTEMPTS = "local://scratch/tmp/ttl=14d/skyrl/marin/lab/cat-count/2026.11.30/attempts"
 
 
@@ -40,10 +43,14 @@ def gateway(tmp_path_factory):
 class Launch:
     """One submitted coordinator."""
 
-    def __init__(self, gateway, folder: Path, name: str, step_seconds: str, retries: int = 0) -> None:
+    def __init__(
+        self, gateway, folder: Path, name: str, step_seconds: str, retries: int = 3, **changes: Any
+    ) -> None:
         self.gateway, self.name = gateway, name
         self.store, self.root = FileStore(folder / "store"), ObjectRoot(folder / "objects")
-        self.assignment = submitted(self.store)
+        # Making the inputs is tested elsewhere; here each would cost a process.
+        import_inputs(self.root)
+        self.assignment = submitted(self.store, **changes)
         self.request = JobRequest(
             name=name,
             user="tester",
@@ -70,6 +77,7 @@ class Launch:
             timeout_seconds=600,
             max_task_retries=retries,
             coscheduled=False,
+            children_survive=True,
         )
         self.job_id = gateway.submit(self.request)
 
@@ -79,25 +87,80 @@ class Launch:
     def attempt(self) -> Path:
         return next(path for path in self.root.path(ATTEMPTS).iterdir() if len(path.name) == 12)
 
-    def wait_for_steps(self, count: int) -> None:
+    def running_child(self, steps: int) -> str:
+        """Wait until the child has trained some steps and stands in the record; return its id."""
+
         def trained() -> bool:
             found = list(self.root.path(ATTEMPTS).glob("*/metrics.jsonl"))
-            return bool(found) and len(found[0].read_bytes().splitlines()) >= count
+            return bool(found) and len(found[0].read_bytes().splitlines()) >= steps
 
-        wait_until(trained, seconds=90, what=f"{count} training steps")
+        wait_until(trained, seconds=90, what=f"{steps} training steps")
+        # The event of the child's submission is there while it runs, not only at the end.
+        wait_until(lambda: self.record().child_job_ids, seconds=20, what="the child in the record")
+        (child_id,) = self.record().child_job_ids
+        return child_id
+
+    def ended(self):
+        """Wait for the coordinator's end; return its facts and the record."""
+        return ended_job(self.gateway, self.job_id, seconds=90), self.record()
 
 
-def test_a_launch_succeeds_and_leaves_its_evidence(gateway, tmp_path):
-    launch = Launch(gateway, tmp_path, "good", "0")
-    coordinator = ended_job(gateway, launch.job_id, seconds=120)
-    record = launch.record()
+def _ended_once_as_failed(launch):
+    """The coordinator recorded its failure, and Iris, which may start it three more times, does not."""
+    coordinator, record = launch.ended()
+    assert record.state is RunState.FAILED
+    assert [event.kind for event in record.events].count("failed") == 1
+    assert (coordinator.state, [task.attempts for task in coordinator.tasks]) == ("failed", [1])
+    assert coordinator.error == record.reason[:1000]
+    return record
+
+
+def test_a_child_task_killed_mid_run_ends_in_a_failed_record(gateway, tmp_path):
+    launch = Launch(gateway, tmp_path, "killed", "0.5")
+    child_id = launch.running_child(steps=2)
+    killed_at = time.monotonic()
+    os.kill(_pid_of(f"{child_id}/1:0"), signal.SIGKILL)
+    record = _ended_once_as_failed(launch)
+    assert time.monotonic() - killed_at < 30
+    assert f"child job {child_id} is failed: task 1 of 2 ended with exit code" in record.reason
+    assert "(killed)" in record.reason
+
+
+def test_a_cancelled_child_ends_in_a_failed_record(gateway, tmp_path):
+    launch = Launch(gateway, tmp_path, "cancelled", "0.5", **ONE_NODE)
+    child_id = launch.running_child(steps=1)
+    gateway.cancel(child_id)
+    assert f"child job {child_id} is killed" in _ended_once_as_failed(launch).reason
+
+
+def test_a_launcher_killed_below_the_coordinator_fails_the_run_and_leaves_no_child(gateway, tmp_path):
+    launch = Launch(gateway, tmp_path, "launcherless", "5", **ONE_NODE)
+    child_id = launch.running_child(steps=1)
+    os.kill(_pid_of_launcher(launch.job_id), signal.SIGKILL)
+    record = _ended_once_as_failed(launch)
+    assert "the launcher ended with exit code -9 and no answer" in record.reason
+    assert record.events[-1].facts["child_ended"] == child_id
+    assert gateway.describe(child_id).state == "killed"
+
+
+def test_a_coordinator_killed_mid_run_takes_up_its_child_and_leaves_the_evidence(gateway, tmp_path):
+    launch = Launch(gateway, tmp_path, "restarted", "0.5")
+    child_id = launch.running_child(steps=2)
+    os.kill(_pid_of(f"{launch.job_id}/0:0"), signal.SIGKILL)
+    coordinator, record = launch.ended()
     assert coordinator.state == "succeeded", (coordinator, record, gateway.logs(launch.job_id))
-    assert record.state is RunState.SUCCEEDED
+    assert [task.attempts for task in coordinator.tasks] == [2]
+    kinds = [event.kind for event in record.events]
+    assert (record.state, kinds.count("coordinator_started")) == (RunState.SUCCEEDED, 2)
+    assert [kinds.count(kind) for kind in ("failed", "child_submitted", "step_finished")] == [0, 1, 1]
+    # One child, started once, and it is the record's.
     assert record.coordinator_job_id == launch.job_id
-    (child_id,) = record.child_job_ids
+    assert record.child_job_ids == (child_id,)
     assert child_id == f"{launch.job_id}/lab-cat-count-2026.11.30-{record.attempt_ids[0]}"
+    assert [job.job_id for job in gateway.children(launch.job_id)] == [child_id]
     child = gateway.describe(child_id)
     assert (child.state, [task.exit_code for task in child.tasks]) == ("succeeded", [0, 0])
+    assert [task.attempts for task in child.tasks] == [1, 1]
     for rank in (0, 1):
         joined = json.loads((launch.attempt() / "joined" / f"{rank}.json").read_bytes())
         assert joined["task_id"] == f"{child_id}/{rank}:0"
@@ -106,60 +169,6 @@ def test_a_launch_succeeds_and_leaves_its_evidence(gateway, tmp_path):
     assert finished["reward_first"] < 0.3 < 0.7 < finished["reward_last"]
     manifest = json.loads(launch.root.path(finished["terminal_manifest"]).read_bytes())
     assert (manifest["iris_job_id"], manifest["rehearsal"]) == (child_id, True)
-
-
-def test_a_child_task_killed_mid_run_ends_in_a_failed_record(gateway, tmp_path):
-    launch = Launch(gateway, tmp_path, "killed", "1")
-    launch.wait_for_steps(2)
-    # The event of the child's submission is there while it runs, not only at the end.
-    wait_until(lambda: launch.record().child_job_ids, seconds=20, what="the child in the record")
-    (child_id,) = launch.record().child_job_ids
-    killed_at = time.monotonic()
-    os.kill(_pid_of(f"{child_id}/1:0"), signal.SIGKILL)
-    ended_job(gateway, launch.job_id, seconds=60)
-    assert time.monotonic() - killed_at < 30
-    record = launch.record()
-    assert record.state is RunState.FAILED
-    assert f"child job {child_id} is failed: task 1 of 2 ended with exit code" in record.reason
-    assert "(killed)" in record.reason
-    assert sum(event.kind == "failed" for event in record.events) == 1
-
-
-def test_a_cancelled_child_ends_in_a_failed_record(gateway, tmp_path):
-    launch = Launch(gateway, tmp_path, "cancelled", "1")
-    launch.wait_for_steps(1)
-    wait_until(lambda: launch.record().child_job_ids, seconds=20, what="the child in the record")
-    (child_id,) = launch.record().child_job_ids
-    gateway.cancel(child_id)
-    ended_job(gateway, launch.job_id, seconds=60)
-    record = launch.record()
-    assert record.state is RunState.FAILED
-    assert f"child job {child_id} is killed" in record.reason
-
-
-def test_a_launcher_killed_below_the_coordinator_ends_in_a_failed_record(gateway, tmp_path):
-    launch = Launch(gateway, tmp_path, "launcherless", "1")
-    launch.wait_for_steps(1)
-    os.kill(_pid_of_launcher(launch.job_id), signal.SIGKILL)
-    ended_job(gateway, launch.job_id, seconds=60)
-    record = launch.record()
-    assert record.state is RunState.FAILED
-    assert "the launcher ended with exit code -9 and no answer" in record.reason
-
-
-def test_a_coordinator_started_again_makes_no_second_child(gateway, tmp_path):
-    launch = Launch(gateway, tmp_path, "restarted", "1", retries=1)
-    launch.wait_for_steps(2)
-    wait_until(lambda: launch.record().child_job_ids, seconds=20, what="the child in the record")
-    (child_id,) = launch.record().child_job_ids
-    os.kill(_pid_of(f"{launch.job_id}/0:0"), signal.SIGKILL)
-    ended_job(gateway, launch.job_id, seconds=90)
-    record = launch.record()
-    assert [event.kind for event in record.events].count("coordinator_started") == 2
-    # Iris ends the children of a task which it starts again, and a name is never used twice.
-    assert f"child job {child_id} is killed: Parent task retried" in record.reason
-    assert record.child_job_ids == (child_id,)
-    assert [job.job_id for job in gateway.children(launch.job_id)] == [child_id]
 
 
 def _pid_of(task_id: str) -> int:

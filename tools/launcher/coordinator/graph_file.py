@@ -23,6 +23,7 @@ class GraphStep(BaseModel):
         output_path: URI of the artifact.
         deps: addresses of the steps it reads.
         config: what the maker of this kind needs.
+        compatible: fingerprints whose unfinished output this step may go on from (graph/ledger.py).
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
@@ -36,6 +37,7 @@ class GraphStep(BaseModel):
     output_path: Annotated[str, Field(min_length=1)]
     deps: list[str]
     config: dict[str, Any]
+    compatible: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = []
 
 
 class GraphFile(BaseModel):

@@ -1,26 +1,38 @@
 """The coordinator: one Iris job which carries a launch from its bundle to its end.
 
 It fetches the bundle by digest, checks that the reviewed document is the one it was sent for, walks
-the graph, and leaves every change in the run record. Whatever goes wrong ends in one `failed` event
-with a reason and exit code 1.
+the graph, and leaves every change in the run record. It ends in one of these ways:
+
+    succeeded    `succeeded` recorded                                     exit code 0
+    failed       the child ended, `failed` recorded with a reason         exit code 1; Iris is told not to start it again
+    interrupted  by a signal: preemption or cancellation                  exit code 143, nothing recorded
+    held up      the store or the scheduler is away                       exit code 75, nothing recorded
+
+After the last two, as after SIGKILL, the child goes on and Iris starts the coordinator again, as often as the
+execution allows; the new one goes on where the old one was. Iris itself ends the child when the coordinator's
+job is cancelled, and leaves it running when the job fails (marin-iris 0.2.227,
+iris/cluster/controller/reconcile/batches.py, `_finalize_terminal_job`), which is why a coordinator that fails
+ends it first.
 """
 
 import argparse
 import contextlib
+import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 from absl.flags import argparse_flags
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from tools.launcher.coordinator.artifact_record import ArtifactMismatch
-from tools.launcher.coordinator.attempt import AttemptProblem, make_attempt
-from tools.launcher.coordinator.commands import CommandProblem
-from tools.launcher.coordinator.graph_file import GraphProblem, read_graph, steps_up_to
+from tools.launcher.coordinator.attempt import Attempt, AttemptProblem, make_attempt
+from tools.launcher.coordinator.children import Child, Scheduler
+from tools.launcher.coordinator.graph_file import GraphProblem, GraphStep, read_graph, steps_up_to
 from tools.launcher.coordinator.runtime import (
     REHEARSAL_MODULE,
     NoMaker,
@@ -28,25 +40,41 @@ from tools.launcher.coordinator.runtime import (
     marinskyrl_runtime,
     rehearsal_runtime,
 )
-from tools.launcher.coordinator.walk import FindChild, StepFailed, walk
+from tools.launcher.coordinator.scrub import Scrubber
+from tools.launcher.coordinator.training import Site, StepFailed
+from tools.launcher.coordinator.walk import walk
 from tools.launcher.documents.strict_yaml import DocumentError
+from tools.launcher.iris.delivered_secrets import CredentialMissing, delivered
+from tools.launcher.iris.jobs import IrisError, IrisUnreachable, is_terminal
 from tools.launcher.store.bundles import BUNDLE_PREFIX, BundleError, LaunchBundle, unpack, verify_bundle
 from tools.launcher.store.content import get_content
 from tools.launcher.store.locations import ObjectRoot
-from tools.launcher.store.object_store import ObjectStore, StoreError
+from tools.launcher.store.object_store import ObjectStore, StoreError, StoreUnavailable
+from tools.launcher.store.objects import FolderObjects, Objects
 from tools.launcher.store.open_store import open_store, path_of_file_url
-from tools.launcher.store.records import EventKind, RunKey, RunState, append_event, load_record
+from tools.launcher.store.records import EventKind, RunKey, RunRecord, RunState, append_event, load_record
 
 WRITER = "coordinator"
 
+SUCCEEDED: Final = 0
+FAILED: Final = 1
+HELD_UP: Final = 75  # EX_TEMPFAIL of sysexits.h
+INTERRUPTED: Final = 128 + signal.SIGTERM
+
+_GIVE_UP_SECONDS: Final = 20.0
+_SECONDS_TO_BE_ENDED: Final = 5.0
+_REASON_CHARACTERS: Final = 1000
+
 _new_parser: Any = argparse_flags.ArgumentParser  # absl has no types for it
+
+_AWAY = (StoreUnavailable, IrisUnreachable)
 
 _EXPECTED = (
     ArtifactMismatch,
     AttemptProblem,
-    CommandProblem,
     DocumentError,
     GraphProblem,
+    IrisError,
     NoMaker,
     StoreError,
 )
@@ -63,7 +91,9 @@ class Assignment(BaseModel):
         key: the run.
         bundle: digest of the bundle, 64 hex digits.
         stage: terminal stage of the walk.
+        runtime: name of the runtime.
         job_id: the coordinator's own job in Iris.
+        deadline_seconds: how long this start may take, in seconds; None for as long as Iris lets it.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -71,85 +101,130 @@ class Assignment(BaseModel):
     key: RunKey
     bundle: str
     stage: str
+    runtime: str
     job_id: str
+    deadline_seconds: int | None = None
+
+
+class End(BaseModel):
+    """How a coordinator ended: exit code, and the reason if it failed."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    exit_code: int
+    reason: str | None = None
 
 
 def coordinate(
     assignment: Assignment,
     store: ObjectStore,
-    object_root: ObjectRoot,
-    runtime: Runtime,
-    find_child: FindChild,
-) -> int:
-    """Carry the launch to its end and return the exit code (0 succeeded, 1 failed).
+    objects: Objects,
+    runtime: Callable[[str], Runtime],
+    scheduler: Callable[[], Scheduler],
+    *,
+    environ: Mapping[str, str],
+    credentials: Mapping[str, SecretStr],
+) -> End:
+    """Carry the launch to its end.
 
     Args:
         assignment: the launch.
         store: bundles and run records.
-        object_root: artifacts.
-        runtime: who does the work.
-        find_child: the Iris id of the job with this name below ours, None if there is none.
+        objects: artifacts.
+        runtime: who does the work, given `runtime.launcher_commit`.
+        scheduler: opens Iris, and gives the same connection each time; may raise IrisError.
+        environ: the coordinator's environment.
+        credentials: what the runtime's launcher gets besides. They are in nothing that is kept or said.
     """
-    key = assignment.key
+    key, scrubber = assignment.key, Scrubber(tuple(credentials.values()))
 
     def record(kind: EventKind, facts: dict[str, Any]) -> None:
         append_event(store, key, kind, WRITER, facts)
         _say(f"{kind} {facts.get('step') or facts.get('job_id') or facts.get('reason') or ''}".rstrip())
 
+    seconds = assignment.deadline_seconds
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
+    child: Child | None = None
     try:
         with _signals_handled(_raise_interrupted):
             before = load_record(store, key)
-            if before is not None and before.state is RunState.SUCCEEDED:
-                _say(f"{key} has already succeeded")
-                return 0
-            ended = before is not None and before.state is RunState.FAILED
-            if before is not None and ended and not _was_interrupted(before.events[-1].facts):
-                _say(f"{key} has already failed: {before.reason}. Launch it again as a new ordinal")
-                return 1
-            record(
-                "coordinator_started",
-                {
-                    "job_id": assignment.job_id,
-                    "bundle": assignment.bundle,
-                    "stage": assignment.stage,
-                    "runtime": runtime.name,
-                    "restarted": bool(
-                        before and any(event.kind == "coordinator_started" for event in before.events)
-                    ),
-                },
-            )
+            over = _over(key, before, scheduler)
+            if over is not None:
+                return over
+            record("coordinator_started", _started_facts(assignment, before))
             bundle = _verified_bundle(store, assignment)
             graph = read_graph(bundle.graph_json)
             steps = steps_up_to(graph, assignment.stage)
             attempt = make_attempt(bundle.launch_yaml, key)
-            walk(
-                steps,
-                attempt,
-                runtime,
-                object_root,
+            known = frozenset(before.child_job_ids if before is not None else ())
+            child = Child(attempt, scheduler, record, known)
+            site = Site(
+                runtime=runtime(attempt.launcher_commit),
+                objects=objects,
                 record=record,
-                find_child=find_child,
-                known_children=frozenset(before.child_job_ids if before is not None else ()),
+                environ=environ,
+                credentials=credentials,
+                scrubber=scrubber,
+                deadline=deadline,
             )
-            record(
-                "succeeded",
-                {
-                    "artifacts": [step.address for step in steps],
-                    "launch_digest": key.launch_digest,
-                    "attempt_digest": attempt.digest,
-                },
-            )
-            return 0
+            walk(steps, attempt, site, child)
+            record("succeeded", _succeeded_facts(key, steps, attempt))
+            return End(exit_code=SUCCEEDED)
     except Interrupted as interruption:
-        return _failed(store, key, {"reason": str(interruption), "interrupted": True})
+        _say(f"{interruption}; a child that runs goes on, and the next start of the coordinator takes it up")
+        return End(exit_code=INTERRUPTED)
+    except _AWAY as error:
+        _say(f"held up: {error}")
+        return End(exit_code=HELD_UP)
     except StepFailed as failure:
-        return _failed(store, key, failure.facts)
+        facts = failure.facts
     except _EXPECTED as error:
-        return _failed(store, key, {"reason": str(error)})
+        facts = {"reason": str(error)}
     except Exception as error:  # The boundary of the process: a run must never end without a reason.
-        return _failed(
-            store, key, {"reason": f"the coordinator met an unexpected {type(error).__name__}: {error}"}
-        )
+        facts = {"reason": f"the coordinator met an unexpected {type(error).__name__}: {error}"}
+    return _failed(store, key, facts | {"reason": scrubber.clean(facts["reason"])}, child)
+
+
+def _over(key: RunKey, record: RunRecord | None, scheduler: Callable[[], Scheduler]) -> End | None:
+    """Return how the coordinator ends if its run is over, None if there is something to do."""
+    if record is None:
+        return None
+    if record.state is RunState.SUCCEEDED:
+        _say(f"{key} has already succeeded")
+        return End(exit_code=SUCCEEDED)
+    if record.state in (RunState.FAILED, RunState.CANCELLED):
+        reason = f"{key} has already {record.state.value}: {record.reason}. Launch it again as a new ordinal"
+    elif any(event.kind == "cancel_requested" for event in record.events):
+        reason = f"{key} is being cancelled"
+    else:
+        return None
+    _say(reason)
+    with contextlib.suppress(IrisError):
+        iris = scheduler()
+        for job_id in record.child_job_ids:
+            facts = iris.describe(job_id)
+            if facts is not None and not is_terminal(facts.state):
+                _say(f"ends the child {job_id}")
+                iris.cancel(job_id)
+    return End(exit_code=FAILED, reason=reason)
+
+
+def _started_facts(assignment: Assignment, before: RunRecord | None) -> dict[str, Any]:
+    return {
+        "job_id": assignment.job_id,
+        "bundle": assignment.bundle,
+        "stage": assignment.stage,
+        "runtime": assignment.runtime,
+        "restarted": bool(before and any(event.kind == "coordinator_started" for event in before.events)),
+    }
+
+
+def _succeeded_facts(key: RunKey, steps: tuple[GraphStep, ...], attempt: Attempt) -> dict[str, Any]:
+    return {
+        "artifacts": [step.address for step in steps],
+        "launch_digest": key.launch_digest,
+        "attempt_digest": attempt.digest,
+    }
 
 
 def _verified_bundle(store: ObjectStore, assignment: Assignment) -> LaunchBundle:
@@ -163,19 +238,20 @@ def _verified_bundle(store: ObjectStore, assignment: Assignment) -> LaunchBundle
     return bundle
 
 
-def _failed(store: ObjectStore, key: RunKey, facts: dict[str, Any]) -> int:
-    # From here on the only work left is to write the reason down: no signal may cut that off.
+def _failed(store: ObjectStore, key: RunKey, facts: dict[str, Any], child: Child | None) -> End:
+    # From here on the work left is to end the child and write the reason down: no signal may cut that off.
     with _signals_handled(signal.SIG_IGN):
-        try:
-            append_event(store, key, "failed", WRITER, facts)
-        except Exception as error:  # The store itself may be what failed: then the log is all there is.
-            _say(f"the failure could not be recorded: {error}")
         _say(f"failed: {facts['reason']}")
-    return 1
-
-
-def _was_interrupted(facts: dict[str, Any]) -> bool:
-    return facts.get("interrupted") is True
+        try:
+            ended = child.end() if child is not None else {}
+        except Exception as error:  # As above: what else goes wrong must not hide why the run failed.
+            ended = {"child_running": f"unexpected {type(error).__name__} while ending it: {error}"}
+        try:
+            append_event(store, key, "failed", WRITER, {**facts, **ended})
+        except StoreError as error:
+            _say(f"held up: the failure could not be recorded: {error}")
+            return End(exit_code=HELD_UP)
+    return End(exit_code=FAILED, reason=facts["reason"])
 
 
 def _raise_interrupted(number: int, _: FrameType | None) -> None:
@@ -196,25 +272,29 @@ def _say(text: str) -> None:
     print(f"[coordinator] {text}", file=sys.stderr, flush=True)
 
 
-def _find_child_in_iris() -> FindChild:
-    gateway: Any = None
+def _iris_of_this_job() -> Callable[[], Scheduler]:
+    opened: list[Scheduler] = []
 
-    def find(job_name: str) -> str | None:
-        nonlocal gateway
-        # Imported late: Iris takes seconds to import, and a run that reuses everything needs none.
-        from tools.launcher.iris.gateway import inside_job
-        from tools.launcher.iris.jobs import IrisError
+    def scheduler() -> Scheduler:
+        if not opened:
+            # Imported late: Iris takes seconds to import, and a run that reuses everything needs none.
+            from tools.launcher.iris.gateway import inside_job
 
-        try:
-            if gateway is None:
-                gateway = inside_job(give_up_after_seconds=5.0)
-            job_id: str = gateway.job_id_of("coordinator", job_name)
-            return job_id if gateway.describe(job_id) is not None else None
-        except IrisError:
-            # Only the record's timing depends on it; the launcher's answer names the job as well.
-            return None
+            opened.append(inside_job(give_up_after_seconds=_GIVE_UP_SECONDS))
+        return opened[0]
 
-    return find
+    return scheduler
+
+
+def _stay_down(scheduler: Callable[[], Scheduler], reason: str) -> None:
+    """Keep Iris from starting a coordinator again whose run is over. One that it does start ends at once."""
+    try:
+        scheduler().fail_this_task(reason[:_REASON_CHARACTERS])
+    except IrisError as error:
+        _say(f"Iris may start this coordinator again: {error}")
+        return
+    # Iris ends the process, in this state; by itself it would count as one more attempt that may be retried.
+    time.sleep(_SECONDS_TO_BE_ENDED)
 
 
 def _job_id(environ: dict[str, str]) -> str:
@@ -226,15 +306,58 @@ def _parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = _new_parser(
         prog="coordinator", description=__doc__, allow_abbrev=False, inherited_absl_flags=None
     )
-    parser.add_argument("--store", required=True, help="file:///... of bundles and records")
-    parser.add_argument("--object-root", required=True, help="file:///... of the artifacts")
+    parser.add_argument("--store", required=True, help="file:///... or gs://... of bundles and records")
+    parser.add_argument("--object-root", help="file:///... that stands for all buckets; else the real ones")
     parser.add_argument("--bundle", required=True, help="SHA-256 of the bundle")
     parser.add_argument("--launch", required=True, help="SHA-256 of the launch document")
     parser.add_argument("--experiment", required=True)
     parser.add_argument("--ordinal", required=True, type=int)
     parser.add_argument("--stage", required=True)
     parser.add_argument("--runtime", choices=("rehearsal", "marinskyrl"), default="rehearsal")
+    parser.add_argument(
+        "--deadline-seconds", type=int, help="the run is failed and its child ended after that long"
+    )
+    parser.add_argument(
+        "--credential", action="append", default=[], help="name of a credential for the launcher; repeatable"
+    )
     return parser
+
+
+def _open_objects(url: str | None) -> Objects:
+    if url is not None:
+        return FolderObjects(ObjectRoot(path_of_file_url(url, what="object root")))
+    # Imported late: only a coordinator on a real cluster has the libraries.
+    from tools.launcher.coordinator.bucket_objects import BucketObjects
+
+    return BucketObjects()
+
+
+def _runtime_of(
+    name: str, object_root_url: str | None, credentials: tuple[str, ...]
+) -> Callable[[str], Runtime]:
+    """Return the named runtime, to be told the commit.
+
+    Raises:
+        NoMaker: the stand-in without a folder of objects.
+    """
+    if name == "marinskyrl":
+        return marinskyrl_runtime
+    if object_root_url is None:
+        raise NoMaker(
+            "the rehearsal needs --object-root: it writes no real bucket. Add it, or use marinskyrl"
+        )
+    # -P keeps the working directory, which is somebody else's, off the import path.
+    stand_in = rehearsal_runtime(
+        (sys.executable, "-P", "-m", REHEARSAL_MODULE), object_root_url, credentials=credentials
+    )
+    return lambda _: stand_in
+
+
+def _unable(reason: str) -> Callable[[str], Runtime]:
+    def refuse(_: str) -> Runtime:
+        raise NoMaker(reason)
+
+    return refuse
 
 
 def main(argv: Sequence[str]) -> int:
@@ -244,24 +367,36 @@ def main(argv: Sequence[str]) -> int:
         key = RunKey(
             experiment=arguments.experiment, launch_digest=arguments.launch, ordinal=arguments.ordinal
         )
+        runtime = _runtime_of(arguments.runtime, arguments.object_root, tuple(arguments.credential))
         store = open_store(arguments.store)
-        object_root = ObjectRoot(path_of_file_url(arguments.object_root, what="object root"))
+        objects = _open_objects(arguments.object_root)
     except ValidationError as error:
         _say(f"cannot start: {error.errors()[0]['msg']}")
-        return 1
-    except StoreError as error:
+        return FAILED
+    except (StoreError, NoMaker) as error:
         _say(f"cannot start: {error}")
-        return 1
-    # -P keeps the working directory, which is somebody else's, off the import path.
-    runtime = (
-        rehearsal_runtime((sys.executable, "-P", "-m", REHEARSAL_MODULE), arguments.object_root)
-        if arguments.runtime == "rehearsal"
-        else marinskyrl_runtime()
-    )
+        return FAILED
+    credentials: Mapping[str, SecretStr] = {}
+    try:
+        credentials = delivered(arguments.credential, os.environ)
+    except CredentialMissing as error:
+        # The run is told, not only this process: it fails for that reason when it gets to work.
+        runtime = _unable(str(error))
     assignment = Assignment(
-        key=key, bundle=arguments.bundle, stage=arguments.stage, job_id=_job_id(dict(os.environ))
+        key=key,
+        bundle=arguments.bundle,
+        stage=arguments.stage,
+        runtime=arguments.runtime,
+        job_id=_job_id(dict(os.environ)),
+        deadline_seconds=arguments.deadline_seconds,
     )
-    return coordinate(assignment, store, object_root, runtime, _find_child_in_iris())
+    scheduler = _iris_of_this_job()
+    end = coordinate(
+        assignment, store, objects, runtime, scheduler, environ=dict(os.environ), credentials=credentials
+    )
+    if end.reason is not None:
+        _stay_down(scheduler, end.reason)
+    return end.exit_code
 
 
 if __name__ == "__main__":

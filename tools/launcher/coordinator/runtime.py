@@ -1,13 +1,19 @@
 """Which programs do the work of a step: the MarinSkyRL runtime, or the rehearsal in its place."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SecretStr
 
 from tools.launcher.coordinator.graph_file import GraphStep
 
 REHEARSAL_MODULE = "tools.launcher.rehearsal"
+
+MARINSKYRL_REPOSITORY = "https://github.com/marin-community/MarinSkyRL.git"
+MARINSKYRL_PYTHON = "3.12"  # `requires-python = "==3.12.*"` of its pyproject.toml
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class NoMaker(Exception):
@@ -20,6 +26,11 @@ class Runtime(BaseModel):
     Attributes:
         name: `rehearsal` or `marinskyrl`.
         launch: argv that launches a document file.
+        adopts: the launcher, started again, follows the child that it submitted before. Without it the
+            launcher may be started only while there is no child.
+        withheld: variables of the coordinator's environment that its launcher must not see.
+        takes_values: the launcher finds credentials in its environment. Without it, it is told their names and
+            reads the files that Iris delivered itself.
         import_artifact: argv that imports a model or dataset step, given the tokenizer (URI, revision).
         evaluate: argv that makes an evaluate step from an export URI.
     """
@@ -28,16 +39,22 @@ class Runtime(BaseModel):
 
     name: str
     launch: Callable[[Path], tuple[str, ...]]
+    adopts: bool
+    withheld: tuple[str, ...] = ()
+    takes_values: bool = False
     import_artifact: Callable[[GraphStep, str, str], tuple[str, ...]]
     evaluate: Callable[[GraphStep, str], tuple[str, ...]]
 
 
-def rehearsal_runtime(prefix: tuple[str, ...], object_root_url: str) -> Runtime:
+def rehearsal_runtime(
+    prefix: tuple[str, ...], object_root_url: str, *, credentials: tuple[str, ...] = ()
+) -> Runtime:
     """Return the stand-in's commands.
 
     Args:
         prefix: argv that starts the rehearsal, such as (python, "-m", REHEARSAL_MODULE).
         object_root_url: `file:///` URL of the folder which stands for all buckets.
+        credentials: names of what Iris delivered for the run.
     """
     root = f"--object-root={object_root_url}"
 
@@ -51,7 +68,8 @@ def rehearsal_runtime(prefix: tuple[str, ...], object_root_url: str) -> Runtime:
         )
 
     def launch(document: Path) -> tuple[str, ...]:
-        return (*prefix, "iris", "launch", root, "--config", str(document))
+        names = (f"--credential={name}" for name in credentials)
+        return (*prefix, "iris", "launch", root, "--config", str(document), *names)
 
     def import_artifact(step: GraphStep, tokenizer_uri: str, tokenizer_revision: str) -> tuple[str, ...]:
         command = (*prefix, "import", *step_flags(step), f"--kind={step.kind}")
@@ -81,14 +99,65 @@ def rehearsal_runtime(prefix: tuple[str, ...], object_root_url: str) -> Runtime:
             ) from None
         return (*prefix, "evaluate", *step_flags(step), f"--export={export_uri}", *flags)
 
-    return Runtime(name="rehearsal", launch=launch, import_artifact=import_artifact, evaluate=evaluate)
+    return Runtime(
+        name="rehearsal",
+        launch=launch,
+        adopts=True,
+        import_artifact=import_artifact,
+        evaluate=evaluate,
+    )
 
 
-def marinskyrl_runtime() -> Runtime:
-    """Return the commands of the installed MarinSkyRL launcher. It launches; inputs must exist already."""
+def marinskyrl_argv(commit: str, document: Path) -> tuple[str, ...]:
+    """Return the command that launches a document with the pinned MarinSkyRL launcher.
+
+    An environment of its own is made for it from the repository at the commit, as Marin does
+    (marin/rl/skyrl.py, `_launcher_command`): its dependencies are not ours. The launcher compares the commit
+    it was installed from with `runtime.launcher_commit` and refuses another.
+
+    Args:
+        commit: `runtime.launcher_commit`, 40 hex digits.
+        document: the attempt document, a local file.
+
+    Raises:
+        ValueError: `commit` names no commit; a branch would not be pinned.
+    """
+    if not _COMMIT.fullmatch(commit):
+        raise ValueError(
+            f"runtime.launcher_commit is {commit!r}. It must be a commit of 40 lower-case hex digits: pin the "
+            "runtime and build the experiment again"
+        )
+    return (
+        "uv",
+        "run",
+        "--isolated",
+        "--no-project",
+        "--prerelease=allow",
+        "--python",
+        MARINSKYRL_PYTHON,
+        "--with",
+        f"marinskyrl @ git+{MARINSKYRL_REPOSITORY}@{commit}",
+        "marinskyrl",
+        "iris",
+        "launch",
+        "--config",
+        str(document),
+    )
+
+
+def marinskyrl_runtime(commit: str) -> Runtime:
+    """Return the commands of the MarinSkyRL launcher at a commit. It launches; inputs must exist already.
+
+    It cannot follow a child that exists (cloud/iris/iris_backend.py@019c9759, `launch`): it submits under the
+    document's job name with Iris's default policy, which refuses an unfinished job of that name and replaces
+    a finished one.
+    """
 
     def launch(document: Path) -> tuple[str, ...]:
-        return ("marinskyrl", "iris", "launch", "--config", str(document))
+        try:
+            return marinskyrl_argv(commit, document)
+        except ValueError as error:
+            raise NoMaker(str(error)) from None
 
     def refuse(step: GraphStep, *_: str) -> tuple[str, ...]:
         raise NoMaker(
@@ -96,4 +165,27 @@ def marinskyrl_runtime() -> Runtime:
             f"launcher makes no {step.kind}. Import it first, or adopt an existing artifact"
         )
 
-    return Runtime(name="marinskyrl", launch=launch, import_artifact=refuse, evaluate=refuse)
+    return Runtime(
+        name="marinskyrl",
+        launch=launch,
+        adopts=False,
+        takes_values=True,
+        # Ours name packages for another Python environment; its own must not find them.
+        withheld=("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV"),
+        import_artifact=refuse,
+        evaluate=refuse,
+    )
+
+
+def launcher_environment(
+    runtime: Runtime, environ: Mapping[str, str], credentials: Mapping[str, SecretStr]
+) -> dict[str, str]:
+    """Return the environment of the runtime's launcher: the coordinator's, and the values it takes there.
+
+    No other program gets the values. What the MarinSkyRL launcher does with them is its own: it hands some
+    on to the tasks of its job (contract: runtime-facts, environment variables).
+    """
+    kept = {name: value for name, value in environ.items() if name not in runtime.withheld}
+    if not runtime.takes_values:
+        return kept
+    return kept | {name: value.get_secret_value() for name, value in credentials.items()}

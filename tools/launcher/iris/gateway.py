@@ -19,12 +19,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+from tools.launcher.iris.capacity import BackendFacts, GroupFacts, NodeFacts, PeerFacts
 from tools.launcher.iris.jobs import (
     IrisUnreachable,
     JobFacts,
     JobNameTaken,
     JobRefused,
     JobRequest,
+    LoginNeeded,
     LogLine,
     ReplyLost,
     TaskFacts,
@@ -33,6 +35,7 @@ from tools.launcher.iris.jobs import (
 
 if TYPE_CHECKING:
     from iris.cluster.client.job_info import JobInfo
+    from rigging.credentials import ClientCredentials
 
 GANG_GROUP_BY = "leafgroup"
 """Worker attribute that holds a gang together: the network leaf of the GPU clusters, and an
@@ -120,13 +123,21 @@ class _BoundedCalls:
 class IrisGateway:
     """A connection to one controller. Close it, or use it as a context manager."""
 
-    def __init__(self, url: str, *, give_up_after_seconds: float, job_info: "JobInfo | None" = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        give_up_after_seconds: float,
+        job_info: "JobInfo | None" = None,
+        credentials: "ClientCredentials | None" = None,
+    ) -> None:
         """Open a connection; nothing is sent yet.
 
         Args:
             url: Address of the controller ("http://127.0.0.1:10000").
             give_up_after_seconds: How long a call tries to reach it, in seconds.
             job_info: The running job when called from a task; what is submitted becomes its child.
+            credentials: Who asks, for a cluster that wants to know; inside a job its own are used.
         """
         from iris.cluster.client.remote_client import RemoteClusterClient
         from iris.rpc.compression import IRIS_RPC_COMPRESSIONS
@@ -135,7 +146,8 @@ class IrisGateway:
         # Its logger prints to stderr by itself, and says where it found the log server.
         logging.getLogger("finelog.client.log_client").setLevel(logging.WARNING)
         _go_directly_to_loopback(url)
-        credentials = job_info.credentials if job_info is not None else None
+        if job_info is not None:
+            credentials = job_info.credentials
         interceptors = [
             _BoundedCalls(give_up_after_seconds),
             *(credentials.interceptors() if credentials is not None else ()),
@@ -351,7 +363,11 @@ class IrisGateway:
         return tuple(line.text for line in self.log_lines(job_id))
 
     def cancel(self, job_id: str) -> None:
-        """End a job and its children. Nothing happens to a job that has ended.
+        """End a job and all jobs below it, at once.
+
+        A job that has ended stays as it is, but what still runs below it is ended: a job that failed for good
+        leaves its children running if it was submitted with `children_survive`. States change first, the
+        processes are gone about a second later (both seen with marin-iris 0.2.227).
 
         Raises:
             IrisUnreachable: The controller was not reached.
@@ -365,21 +381,94 @@ class IrisGateway:
         except _NotFound:
             raise JobRefused(f"no job {job_id} at {self.url}; nothing to cancel") from None
 
+    def check_in(self) -> str:
+        """Ask the one thing that every controller answers: who it takes the asker for.
+
+        Returns:
+            The user's id at the cluster.
+
+        Raises:
+            IrisUnreachable: The controller was not reached.
+            LoginNeeded: It does not know who asks.
+            JobRefused: The controller refused to answer.
+        """
+        from iris.rpc import job_pb2
+
+        with self._narrowed():
+            return str(self._service.get_current_user(job_pb2.GetCurrentUserRequest()).user_id)
+
+    def backends(self) -> tuple[BackendFacts, ...]:
+        """What the controller runs jobs on.
+
+        Raises:
+            IrisUnreachable, LoginNeeded: as for `check_in`.
+            JobRefused: The controller has no such question, or refused to answer.
+        """
+        from iris.rpc import controller_pb2
+
+        with self._narrowed():
+            answer = self._service.list_backends(controller_pb2.Controller.ListBackendsRequest())
+        return tuple(_backend_facts(backend) for backend in answer.backends)
+
+    def peers(self) -> tuple[PeerFacts, ...]:
+        """The clusters that the controller, a hub, hands jobs to.
+
+        Raises:
+            IrisUnreachable, LoginNeeded, JobRefused: as for `backends`.
+        """
+        from iris.rpc import controller_pb2
+
+        with self._narrowed():
+            answer = self._service.list_peers(controller_pb2.Controller.ListPeersRequest())
+        return tuple(
+            PeerFacts(
+                name=peer.peer_id,
+                reachable=peer.reachable,
+                backends=tuple(_backend_facts(backend) for backend in peer.backends),
+            )
+            for peer in answer.peers
+        )
+
+    def fail_this_task(self, reason: str) -> None:
+        """End the task this process is, as failed: Iris does not start it again, whatever its retries.
+
+        Args:
+            reason: what the scheduler shows as the task's and the job's error.
+
+        Raises:
+            IrisUnreachable: The controller was not reached.
+            JobRefused: This process is no task, or the controller refused.
+        """
+        from iris.rpc import job_pb2
+
+        if self._job_info is None:
+            raise JobRefused("not inside an Iris task, so there is none to end")
+        with self._narrowed():
+            self._client.kick_tasks(
+                [self._job_info.task_attempt.to_wire()], job_pb2.TASK_STATE_FAILED, reason
+            )
+
     @contextmanager
     def _narrowed(self) -> Iterator[None]:
         """Turn what the client raises into the errors of `jobs`."""
         from connectrpc.code import Code
         from connectrpc.errors import ConnectError
+        from google.auth.exceptions import GoogleAuthError, TransportError
+        from rigging.auth import IapCredentialsUnavailable, IapLoginRequired
 
         try:
             yield
-        except _NotReached as error:
+        except (_NotReached, TransportError) as error:
             raise IrisUnreachable(self.url, self._seconds) from error
+        except (IapLoginRequired, IapCredentialsUnavailable, GoogleAuthError) as error:
+            raise LoginNeeded(self.url, _brief(str(error))) from error
         except ConnectError as error:
             if error.code is Code.NOT_FOUND:
                 raise _NotFound(error.message) from error
             if error.code is Code.ALREADY_EXISTS:
                 raise _NameTaken(error.message) from error
+            if error.code is Code.UNAUTHENTICATED:
+                raise LoginNeeded(self.url, _brief(error.message)) from error
             raise JobRefused(_brief(error.message)) from error
 
 
@@ -460,6 +549,30 @@ def _task_facts(task: Any) -> TaskFacts:
         exit_code=_exit_code(state, task.exit_code),
         error=task.error[-ERROR_TAIL:],
         attempts=task.current_attempt_id + 1 if task.attempts else 0,
+    )
+
+
+def _backend_facts(backend: Any) -> BackendFacts:
+    kubernetes = backend.detail.kubernetes
+    return BackendFacts(
+        name=backend.backend_id,
+        gpu_variants=tuple(
+            sorted(value.lower() for value in backend.advertised_attributes["device-variant"].values)
+            if "device-variant" in backend.advertised_attributes
+            else ()
+        ),
+        gpus=dict(backend.availability.total_amounts),
+        nodes=tuple(NodeFacts(gpus=node.gpu_count) for node in kubernetes.nodes if node.gpu_count),
+        nodes_to_come=sum(
+            max(pool.max_nodes - pool.current_nodes, 0) for pool in kubernetes.node_pools if pool.autoscaling
+        ),
+        groups=tuple(
+            GroupFacts(
+                name=group.name,
+                gpu_variant=group.device_variant.lower() if group.device_type == "gpu" else "",
+            )
+            for group in backend.detail.worker.autoscaler.groups
+        ),
     )
 
 

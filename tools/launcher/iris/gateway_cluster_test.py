@@ -1,5 +1,6 @@
 """Tests of the gateway on the embedded cluster: real controller, real workers, real tasks."""
 
+import hashlib
 import json
 import sys
 import textwrap
@@ -9,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from tools.launcher.iris.capacity import placeability
 from tools.launcher.iris.gateway import IrisGateway, connect
 from tools.launcher.iris.jobs import JobNameTaken, JobRefused, JobRequest
 from tools.launcher.iris.local.cluster_for_test import (
@@ -19,6 +22,9 @@ from tools.launcher.iris.local.cluster_for_test import (
     wait_until,
 )
 from tools.launcher.iris.local.control import ensure_running
+from tools.launcher.iris.local.processes import carrying
+from tools.launcher.iris.remote import open_cluster
+from tools.launcher.iris.route import Route
 from tools.launcher.iris.sample_request_for_test import request
 
 FOREIGN_SECRET = "the-callers-own"
@@ -249,6 +255,122 @@ def test_cancelling_takes_the_children_along(gateway: IrisGateway) -> None:
     assert ended_job(gateway, parent).state == "killed"
     assert ended_job(gateway, "/slipway/cancelled/kid").state == "killed"
     gateway.cancel(parent)
+
+
+SURVIVED_PARENT = """
+    import os, sys, time
+    sys.path.insert(0, {root!r})
+    from tools.launcher.iris.gateway import inside_job
+    from tools.launcher.iris.jobs import JobNameTaken, JobRequest
+    with inside_job() as gateway:
+        request = JobRequest(
+            name="kid", user="x", argv=("sleep", "30"), cpu=1.0, memory="1GB", disk="1GB", replicas=1,
+            gpu_variant=None, gpus_per_task=0, files={{}}, env={{}}, timeout_seconds=60, max_task_retries=0,
+            coscheduled=False)
+        try:
+            kid = gateway.submit(request)
+        except JobNameTaken as taken:
+            print("found it", gateway.describe(taken.job_id).state, flush=True)
+            time.sleep(60)
+        while [task.state for task in gateway.describe(kid).tasks] != ["running"]:
+            time.sleep(0.1)
+        sys.exit(7)
+"""
+
+
+def parent_that_fails(name: str, retries: int) -> JobRequest:
+    code = SURVIVED_PARENT.format(root=str(Path(__file__).parents[3]))
+    return python(name, code, max_task_retries=retries, children_survive=True)
+
+
+def test_a_job_that_is_started_again_finds_its_child_running(gateway: IrisGateway) -> None:
+    parent = gateway.submit(parent_that_fails("restarted", 1))
+    wait_until(lambda: "found it running" in gateway.logs(parent), seconds=60, what="the second start")
+    (kid,) = gateway.children(parent)
+    assert [(task.state, task.attempts) for task in kid.tasks] == [("running", 1)]
+    gateway.cancel(parent)
+    assert ended_job(gateway, parent).state == "killed"
+    assert ended_job(gateway, kid.job_id).state == "killed"
+
+
+def test_a_job_that_fails_for_good_leaves_its_child_and_cancelling_it_ends_that_too(
+    gateway: IrisGateway,
+) -> None:
+    parent = gateway.submit(parent_that_fails("given-up", 0))
+    assert ended_job(gateway, parent).state == "failed"
+    (kid,) = gateway.children(parent)
+    assert [task.state for task in kid.tasks] == ["running"]
+    gateway.cancel(parent)
+    assert ended_job(gateway, kid.job_id).state == "killed"
+    assert ended_job(gateway, parent).state == "failed"
+    wait_until(
+        lambda: not carrying("IRIS_TASK_ID", f"{kid.job_id}/0:0"), seconds=10, what="the end of its process"
+    )
+
+
+def test_secrets_reach_the_task_as_files_and_nobody_reads_them_back(gateway: IrisGateway) -> None:
+    code = """
+        import hashlib, json, os, pathlib, stat
+        folder = pathlib.Path(os.environ["RIGGING_SECRETS_DIR"])
+        print(json.dumps({
+            "sha256": {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()},
+            "modes": sorted({stat.filemode(p.stat().st_mode) for p in folder.iterdir()}),
+            "folder": str(folder),
+            "named": sorted(name for name in os.environ if name in ("HF_TOKEN", "OTHER")),
+        }))
+    """
+    values = {"HF_TOKEN": "never-shown ü", "OTHER": "two\nlines"}
+    job_id = gateway.submit(
+        python("secretive", code, secrets={name: SecretStr(value) for name, value in values.items()})
+    )
+    facts = ended_job(gateway, job_id)
+    assert facts.state == "succeeded", facts
+    wait_until(lambda: bool(gateway.logs(job_id)), seconds=10, what="a line of log")
+    said = json.loads(gateway.logs(job_id)[-1])
+    digests = {name: hashlib.sha256(value.encode()).hexdigest() for name, value in values.items()}
+    assert (said["sha256"], said["modes"], said["named"]) == (digests, ["-r--------"], [])
+    assert said["folder"].startswith("/dev/shm/slipway-")
+    wait_until(lambda: not Path(said["folder"]).exists(), seconds=10, what="the files' removal")
+    # What Iris gives back of the request has the names, so that one sees what was delivered.
+    from iris.rpc import controller_pb2
+
+    read = gateway._service.get_job_status(controller_pb2.Controller.GetJobStatusRequest(job_id=job_id))
+    assert set(read.request.environment.secrets) == set(values)
+    for text in (str(read), repr(facts)):
+        assert "never-shown" not in text and "two\nlines" not in text
+
+
+def test_whether_a_gang_can_ever_be_placed(gateway: IrisGateway) -> None:
+    def ask(variant: str, gpus: int, nodes: int) -> tuple[str, str]:
+        answer = placeability(gateway, gpu_variant=variant, gpus_per_node=gpus, num_nodes=nodes)
+        return answer.verdict, answer.found
+
+    sizes = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 24, 32"
+    assert ask("H100", 8, 2) == ("yes", "the cluster has gangs of 2 h100 nodes")
+    assert ask("GB200", 4, 32)[0] == "yes"
+    assert ask("H100", 8, 40) == ("no", f"the cluster has gangs of {sizes} h100 nodes, 40 are asked for")
+    assert ask("GB200", 8, 1) == ("no", "the cluster has nodes with up to 4 gb200 GPUs, 8 are asked for")
+    assert ask("B300", 8, 1) == ("no", "the cluster has no b300 GPUs; it has gb200, h100, h200")
+    elsewhere = placeability(
+        gateway, gpu_variant="H100", gpus_per_node=8, num_nodes=1, target_cluster="cw-east"
+    )
+    assert (elsewhere.verdict, elsewhere.found) == (
+        "no",
+        "the hub hands no jobs to a cluster cw-east; it has none",
+    )
+
+
+def test_the_way_to_it_through_an_iris_configuration(gateway: IrisGateway, tmp_path: Path) -> None:
+    config = tmp_path / "lab.yaml"
+    config.write_text(
+        f"name: lab\nplatform: {{manual: {{}}}}\nworker_provider: {{}}\n"
+        f"controller: {{manual: {{host: 127.0.0.1, port: {gateway.url.rpartition(':')[2]}}}}}\n"
+        "defaults: {worker: {docker_image: any}}\n"
+    )
+    with open_cluster(Route(scheduler="iris", config=str(config)), give_up_after_seconds=10.0) as opened:
+        assert opened.check_in() == "anonymous"
+        job_id = opened.submit(shell("from-afar", "true"))
+        assert ended_job(opened, job_id).state == "succeeded"
 
 
 def test_a_job_nobody_knows(gateway: IrisGateway) -> None:

@@ -1,7 +1,7 @@
 """What Slipway asks of the Iris scheduler and what it is told, free of any Iris import.
 
 `JobRequest` is the whole of a submission; `JobFacts` and `TaskFacts` are what the scheduler knows
-about a job. The four errors are named after who must act on them.
+about a job. The errors are named after who must act on them.
 """
 
 from typing import Literal
@@ -36,7 +36,9 @@ class JobRequest(BaseModel):
         priority: Priority band, None for the one Iris gives.
         target_cluster: Peer cluster that a hub hands the whole job to; None runs it where it is submitted.
         children_survive: A task that is started again finds the jobs it submitted before still running; else
-            Iris ends them with the task. Cancelling the job ends them either way.
+            Iris ends them with the task ("Parent task retried"). Iris also leaves them running when the job
+            fails for good: who gives up ends its children itself, and who looks at a failed job looks at its
+            children too. It ends them when the job succeeds or is cancelled, either way.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", hide_input_in_errors=True)
@@ -156,8 +158,21 @@ class IrisUnreachable(IrisError):
         self.url = url
         self.seconds = seconds
         super().__init__(
-            f"Iris at {url} did not answer within {seconds:g} s; nothing was changed there. "
+            f"Iris at {url} did not answer within {seconds:g} s (the Iris client's own default is 30 minutes); "
+            "nothing was changed there. "
             "Check that the cluster runs and that the address is right, then run the command again"
+        )
+
+
+class LoginNeeded(IrisError):
+    """The scheduler does not know who asks: the user logs in, and nothing was done."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        self.url = url
+        self.reason = reason
+        super().__init__(
+            f"Iris at {url} wants to know who you are: {reason}; nothing was changed there. "
+            "Log in with `iris --cluster=NAME login`, then run the command again"
         )
 
 

@@ -56,8 +56,13 @@ def test_error_sentences() -> None:
     )
     assert str(jobs.JobRefused("no GPU")) == "Iris refused the request: no GPU"
     assert str(jobs.IrisUnreachable("http://127.0.0.1:1", 10.0)) == (
-        "Iris at http://127.0.0.1:1 did not answer within 10 s; nothing was changed there. "
+        "Iris at http://127.0.0.1:1 did not answer within 10 s (the Iris client's own "
+        "default is 30 minutes); nothing was changed there. "
         "Check that the cluster runs and that the address is right, then run the command again"
+    )
+    assert str(jobs.LoginNeeded("http://127.0.0.1:1", "no token")) == (
+        "Iris at http://127.0.0.1:1 wants to know who you are: no token; nothing was changed there. "
+        "Log in with `iris --cluster=NAME login`, then run the command again"
     )
     assert str(jobs.ReplyLost("/slipway/a-1")) == (
         "job /slipway/a-1: the request reached Iris but the answer was lost, so the job may exist; "
@@ -65,7 +70,10 @@ def test_error_sentences() -> None:
     )
 
 
-@pytest.mark.parametrize("module", ["jobs", "gateway", "local.control"])
+@pytest.mark.parametrize(
+    "module",
+    ["jobs", "capacity", "delivered_secrets", "gateway", "remote", "local.control", "local.sealing"],
+)
 def test_importing_does_not_import_iris(module: str) -> None:
     code = (
         f"import sys; sys.path[:] = {sys.path!r}; import tools.launcher.iris.{module}; "

@@ -55,7 +55,7 @@ class NoSuchRun(StoreError):
 def follow(
     store: ObjectStore,
     key: RunKey,
-    object_root: ObjectRoot,
+    object_root: ObjectRoot | None,
     gateway: Describes,
     *,
     poll_seconds: float = POLL_SECONDS,
@@ -73,7 +73,7 @@ def follow(
 
     Args:
         store, key: the record.
-        object_root: holds the run's files.
+        object_root: holds the run's files; None if they cannot be read from here.
         gateway: the scheduler.
         poll_seconds: pause between two looks.
         unreachable_seconds, silence_seconds: see above.
@@ -121,17 +121,21 @@ def follow(
         sleep(poll_seconds)
 
 
-def _look(store: ObjectStore, key: RunKey, object_root: ObjectRoot, gateway: Describes) -> RunStatus:
+def _look(store: ObjectStore, key: RunKey, object_root: ObjectRoot | None, gateway: Describes) -> RunStatus:
     record = load_record(store, key)
     if record is None:
         raise NoSuchRun(f"{key}: there is no record in the store {store.url}. Launch the experiment first")
-    asked = None if record.state.is_final else gateway
+    asked = None if record.state.is_final and not record.leaves_jobs else gateway
     return read_status(record, store, object_root, asked)
 
 
 def _end_by_record(status: RunStatus) -> tuple[FollowEnd | None, str]:
     if status.state is RunState.SUCCEEDED:
         return FollowEnd.FINISHED, f"succeeded: {status.key}"
+    if status.leaves_jobs:
+        return None, ""  # An interrupted coordinator: Iris starts it again, or its job ends too.
+    if status.state is RunState.CANCELLED:
+        return FollowEnd.FINISHED, f"cancelled {status.reason or ''}".rstrip()
     if status.state is RunState.FAILED:
         return FollowEnd.FINISHED, f"failed: {status.reason or 'no reason was recorded'}"
     if status.state.is_live:

@@ -61,6 +61,37 @@ def test_a_recorded_failure_ends_it(running):
     assert (found[-1].end, found[-1].message) == (FollowEnd.FINISHED, "failed: rank 1 was killed")
 
 
+def test_a_cancellation_ends_it(running):
+    run, iris = running
+    found = looks(run, iris, Clock(s2=lambda: run.event("cancelled", reason="by ann: wrong data")))
+    assert (found[-1].end, found[-1].message) == (FollowEnd.FINISHED, "cancelled by ann: wrong data")
+
+
+def test_an_interruption_is_no_end_while_iris_starts_the_coordinator_again(running):
+    run, iris = running
+
+    def interrupted():
+        run.event("failed", reason="ended by SIGTERM", interrupted=True)
+        iris.put(COORDINATOR_ID, "pending")
+
+    clock = Clock(
+        s2=interrupted, s5=lambda: run.event("coordinator_started", job_id=COORDINATOR_ID), s8=run.finish
+    )
+    found = looks(run, iris, clock)
+    assert (found[-1].end, found[-1].message) == (FollowEnd.FINISHED, f"succeeded: {run.key}")
+
+
+def test_an_interruption_is_the_end_once_the_job_has_ended(running):
+    run, iris = running
+
+    def interrupted():
+        run.event("failed", reason="ended by SIGTERM", interrupted=True)
+        iris.put(COORDINATOR_ID, "killed")
+
+    found = looks(run, iris, Clock(s2=interrupted))
+    assert found[-1].end is FollowEnd.COORDINATOR_GONE and found[-1].status.reason == "ended by SIGTERM"
+
+
 def test_a_killed_coordinator_ends_it_at_once(running):
     run, iris = running
     clock = Clock(s2=lambda: iris.put(COORDINATOR_ID, "killed", error="Terminated\n by  operator"))

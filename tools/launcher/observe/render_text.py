@@ -23,6 +23,7 @@ _STATE_STYLES = {
     "failed": "red",
     "refused": "red",
     "conflict": "red",
+    "cancelled": "yellow",
     "running": "cyan",
 }
 
@@ -47,7 +48,13 @@ def status_rows(status: RunStatus) -> list[tuple[str, str]]:
     rows.append(
         ("last event", f"{event.kind}{f' {event.step}' if event.step else ''} at {event.at} by {event.by}")
     )
-    if status.coordinator_is_gone:
+    if status.asked_to_cancel:
+        rows.append(("cancellation", f"asked for by {status.asked_to_cancel}; not yet seen to be done"))
+    if status.leaves_jobs:
+        rows.append(
+            ("attention", "it may have left jobs that work; `launcher cancel` ends them and closes it")
+        )
+    elif status.coordinator_is_gone:
         rows.append(
             ("attention", "the coordinator is gone and recorded no end; launch again to settle the record")
         )
@@ -72,7 +79,7 @@ def progress_line(status: RunStatus) -> str:
         parts.append(f"step {status.step}/{_or_unknown(status.steps_expected)}")
     if status.reward_last is not None:
         parts.append(f"reward {status.reward_last:.3f}")
-    if status.coordinator is not None and status.coordinator.state == "unknown" and not status.state.is_final:
+    if status.coordinator is not None and status.coordinator.state == "unknown" and not status.is_over:
         parts.append("Iris does not answer")
     if status.pending_reason:
         parts.append(f"waits: {_brief_wait(status.pending_reason)}")

@@ -62,7 +62,9 @@ class RunStatus(BaseModel):
         step, steps_expected: training steps done, and planned (None if the plan leaves it open).
         reward_first, reward_last: mean rewards of the first and the latest step, None before the first.
         last_event: the latest event.
-        reason: why it failed, was refused or conflicts.
+        reason: why it failed, was refused, was cancelled or conflicts.
+        asked_to_cancel: who asked for its cancellation and why, "" if nobody did or it is done.
+        leaves_jobs: it failed and jobs of it may still work: Iris may start its coordinator again.
         verified: True, False, or None if never asked.
         note: what could not be read, "" if nothing.
     """
@@ -85,6 +87,8 @@ class RunStatus(BaseModel):
     reward_last: float | None
     last_event: EventView
     reason: str | None
+    asked_to_cancel: str
+    leaves_jobs: bool
     verified: bool | None
     note: str
 
@@ -92,23 +96,29 @@ class RunStatus(BaseModel):
     def pending_reason(self) -> str:
         """Why the run waits in the scheduler's queue, "" if it does not."""
         waiting = [job.pending_reason for job in (self.child, self.coordinator) if job and job.pending_reason]
-        return waiting[0] if waiting and not self.state.is_final else ""
+        return waiting[0] if waiting and not self.is_over else ""
+
+    @property
+    def is_over(self) -> bool:
+        """True if nothing of the run works any more, by its record."""
+        return self.state.is_final and not self.leaves_jobs
 
     @property
     def coordinator_is_gone(self) -> bool:
         """True if the coordinator ended, or was lost, and recorded no end."""
-        return self.state.is_live and self.coordinator is not None and self.coordinator.is_gone
+        live = self.state.is_live or self.leaves_jobs
+        return live and self.coordinator is not None and self.coordinator.is_gone
 
 
 def read_status(
-    record: RunRecord, store: ObjectStore, object_root: ObjectRoot, gateway: Describes | None
+    record: RunRecord, store: ObjectStore, object_root: ObjectRoot | None, gateway: Describes | None
 ) -> RunStatus:
     """Return the run's status. Never fails: what cannot be read is in `note`.
 
     Args:
         record: as just loaded.
         store: holds its bundle.
-        object_root: holds its files.
+        object_root: holds its files; None if they are where they cannot be read from here.
         gateway: the scheduler, None if it is not to be asked.
     """
     notes: list[str] = []
@@ -143,11 +153,20 @@ def read_status(
             kind=latest.kind, at=latest.at, by=latest.by, step=named if isinstance(named, str) else None
         ),
         reason=record.reason,
+        asked_to_cancel=_asked_to_cancel(record),
+        leaves_jobs=record.leaves_jobs,
         verified=True
         if record.verification is not None
         else (False if record.verify_failure is not None else None),
         note="; ".join(dict.fromkeys(notes)),
     )
+
+
+def _asked_to_cancel(record: RunRecord) -> str:
+    asked = [event.facts.get("authorized") for event in record.events if event.kind == "cancel_requested"]
+    if not asked or record.state in (RunState.CANCELLED, RunState.SUCCEEDED):
+        return ""
+    return asked[-1] if isinstance(asked[-1], str) else "unknown"
 
 
 def _job_view(job_id: str | None, gateway: Describes | None, notes: list[str]) -> JobView | None:
@@ -172,10 +191,15 @@ def _job_view(job_id: str | None, gateway: Describes | None, notes: list[str]) -
 
 
 def _training(
-    record: RunRecord, files: RunFiles | None, object_root: ObjectRoot, notes: list[str]
+    record: RunRecord, files: RunFiles | None, object_root: ObjectRoot | None, notes: list[str]
 ) -> tuple[int, int, float | None, float | None]:
     """Tasks joined, steps done, first and latest reward."""
     if files is None or files.rl_step is None:
+        return 0, 0, None, None
+    if object_root is None:
+        notes.append(
+            f"its files are at {files.attempts_root}, which is not read from here: no tasks and steps"
+        )
         return 0, 0, None, None
     try:
         attempt_id = answering_attempt(record, files, object_root)

@@ -2,7 +2,15 @@ import sys
 
 import pytest
 
-from tools.launcher.observe.run_testlib import CHILD_ID, COORDINATOR_ID, FakeIris, Run, finished_run
+from tools.launcher.observe.render_text import status_text
+from tools.launcher.observe.run_testlib import (
+    CHILD_ID,
+    COORDINATOR_ID,
+    TMP,
+    FakeIris,
+    Run,
+    finished_run,
+)
 from tools.launcher.observe.status import read_status
 from tools.launcher.store.records import RunState, append_event, load_record
 
@@ -55,6 +63,38 @@ def test_a_coordinator_that_is_gone(tmp_path, state):
     assert status.coordinator.state == (state or "missing")
     run.event("failed", reason="x")
     assert not status_of(run, iris).coordinator_is_gone
+
+
+def test_a_cancellation_that_is_asked_for_is_shown_until_it_is_done(tmp_path):
+    run, iris = Run(tmp_path), FakeIris()
+    run.submit()
+    assert status_of(run, iris).asked_to_cancel == ""
+    run.event("cancel_requested", authorized="ann: wrong data")
+    status = status_of(run, iris)
+    assert status.asked_to_cancel == "ann: wrong data" and not status.is_over
+    assert "cancellation: asked for by ann: wrong data; not yet seen to be done\n" in status_text(status)
+    run.event("cancelled", reason="by ann: wrong data")
+    status = status_of(run, iris)
+    assert status.asked_to_cancel == "" and status.is_over
+    assert "state: cancelled: by ann: wrong data\n" in status_text(status)
+
+
+def test_a_failure_that_leaves_jobs_is_not_the_end(tmp_path):
+    run, iris = Run(tmp_path), FakeIris()
+    run.submit()
+    run.event("failed", reason="lost", child_running=CHILD_ID)
+    status = status_of(run, iris)
+    assert status.leaves_jobs and not status.is_over and status.coordinator_is_gone
+    assert "attention: it may have left jobs that work; `launcher cancel` ends them" in status_text(status)
+    run.event("failed", reason="lost")
+    assert status_of(run, iris).is_over
+
+
+def test_files_that_are_elsewhere_are_a_note(tmp_path):
+    run = finished_run(tmp_path)
+    status = read_status(run.record(), run.store, None, None)
+    assert status.state is RunState.SUCCEEDED and (status.step, status.tasks_joined) == (0, 0)
+    assert status.note == f"its files are at {TMP}/attempts, which is not read from here: no tasks and steps"
 
 
 def test_an_unreachable_scheduler_is_a_note(tmp_path):

@@ -15,7 +15,7 @@ from tools.launcher.observe.facts import (
 from tools.launcher.observe.run_files import RunFiles, answering_attempt, run_files
 from tools.launcher.observe.scheduler import Describes
 from tools.launcher.store.locations import ObjectRoot
-from tools.launcher.store.object_store import ObjectStore
+from tools.launcher.store.object_store import ObjectStore, StoreError
 from tools.launcher.store.records import EventKind, RunEvent, RunKey, RunRecord, append_event, load_record
 
 FACT_NAMES = (
@@ -24,6 +24,10 @@ FACT_NAMES = (
     "optimizer_steps_advanced",
     "terminal_artifacts_exist",
 )
+
+
+class FilesElsewhere(StoreError):
+    """The files that would answer are where this command does not read. The message names them."""
 
 
 class Verification(BaseModel):
@@ -45,23 +49,30 @@ class Verification(BaseModel):
 
 
 def verify_run(
-    record: RunRecord, store: ObjectStore, object_root: ObjectRoot, gateway: Describes | None
+    record: RunRecord, store: ObjectStore, object_root: ObjectRoot | None, gateway: Describes | None
 ) -> Verification:
     """Read what the run left and say whether it is verified.
 
     Args:
         record: the run.
         store: holds its bundle.
-        object_root: holds its files.
+        object_root: holds its files; None if they are where they cannot be read from here.
         gateway: the scheduler, for the child's task count; None, or one that does not answer, is no obstacle,
             because the files are the evidence.
 
     Raises:
+        FilesElsewhere: there is no object root.
         StoreError: the bundle cannot be read, or its URIs cannot be mapped.
     """
     files = run_files(record, store)
     if files.rl_step is None:
         return _nothing_trained(record, files)
+    if object_root is None:
+        raise FilesElsewhere(
+            f"{record.key} left its files at {files.attempts_root}, which this command does not read, so it is not "
+            "known whether the run did what it was launched for. Look at its terminal manifest "
+            f"{files.terminal_manifest_uri}"
+        )
     attempt_id = answering_attempt(record, files, object_root)
     attempt_uri = files.attempt_uri(attempt_id)
     child = _child(record, gateway) if attempt_id == files.attempt_id else None

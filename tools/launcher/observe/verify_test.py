@@ -18,7 +18,7 @@ from tools.launcher.observe.run_testlib import (
     safetensors,
 )
 from tools.launcher.observe.status import read_status
-from tools.launcher.observe.verify import FACT_NAMES, record_verification, verify_run
+from tools.launcher.observe.verify import FACT_NAMES, FilesElsewhere, record_verification, verify_run
 from tools.launcher.store.content import DigestMismatch
 from tools.launcher.store.records import append_event, attempt_id_of, load_record
 
@@ -449,6 +449,16 @@ def test_a_reused_step_is_verified_by_the_attempt_that_made_it(tmp_path):
     verification = verify_run(load_record(run.store, again), run.store, run.root, None)
     assert verification.verified
     assert verification.attempt_id == run.attempt
+
+
+def test_files_that_are_elsewhere_give_no_answer(tmp_path):
+    run = finished_run(tmp_path)
+    with pytest.raises(FilesElsewhere) as caught:
+        verify_run(run.record(), run.store, None, None)
+    assert str(caught.value) == (
+        f"{run.key} left its files at {TMP}/attempts, which this command does not read, so it is not known whether "
+        f"the run did what it was launched for. Look at its terminal manifest {OUT}/terminal.json"
+    )
 
 
 def test_a_stage_before_training_is_not_verified(tmp_path):

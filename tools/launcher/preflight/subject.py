@@ -11,6 +11,7 @@ from tools.launcher.catalog.cards import ClusterCard, DatasetCard, MissingFact, 
 from tools.launcher.catalog.runtime_manifest import RuntimeManifest
 from tools.launcher.documents.two_readings import Reading
 from tools.launcher.graph.artifact_graph import ArtifactGraph
+from tools.launcher.graph.ledger import VersionLedger
 from tools.launcher.preflight.wording import shown
 from tools.launcher.rl.recipe import SkyRLRecipe
 
@@ -55,6 +56,8 @@ class PlannedFrom(BaseModel):
     """Artifact name -> version asked for with --override."""
     required_fixes: tuple[str, ...] = ()
     """Ids of the back end's fixes that the experiment relies on."""
+    launch: str | None = None
+    """Digest of the document that the graph renders to. A proposal's document is another one, and the graph is not its."""
 
 
 class PreflightSubject(BaseModel):
@@ -70,6 +73,8 @@ class PreflightSubject(BaseModel):
     validation_dataset: DatasetCard | None = None
     cluster: ClusterCard | None = None
     runtime: RuntimeManifest | None = None
+    ledger: VersionLedger | None = None
+    """What was published before under fixed versions; an empty one knows of nothing, None is not known."""
     planned: PlannedFrom | None = None
     two_readings: tuple[Reading, ...] = ()
     """Values of the document's text that YAML 1.2 reads otherwise; a document without text has none."""

@@ -6,25 +6,42 @@ load("@rules_python//python:defs.bzl", "py_binary")
 load(":names.bzl", "experiment_name_problem", "option_problem", "option_text")
 load(":preflight.bzl", "rl_experiment_file", "rl_preflight")
 
-# Verb -> the program behind it and the outputs it reads. `:plan` needs neither Iris nor its wheels.
+# The ceilings of all launches of the repository that an experiment is in.
+_BUDGET = "//experiments:budget.yaml"
+
+# Verb -> the program behind it and the outputs it reads. `:plan` and `:pin` need neither Iris nor its wheels.
 _VERBS = {
     "launch": struct(
         tool = "//tools/launcher/cli:launcher",
         files = ["digest", "graph", "launch", "plan"],
         command = ["launch"],
         reads_cluster = True,
+        reads_budget = True,
+        writes_ledger = False,
+    ),
+    "pin": struct(
+        tool = "//tools/launcher/cli:pin",
+        files = ["digest", "graph", "launch"],
+        command = [],
+        reads_cluster = False,
+        reads_budget = False,
+        writes_ledger = True,
     ),
     "plan": struct(
         tool = "//tools/launcher/cli:plan",
         files = ["plan"],
         command = [],
         reads_cluster = False,
+        reads_budget = False,
+        writes_ledger = False,
     ),
     "rehearse": struct(
         tool = "//tools/launcher/cli:launcher",
         files = ["digest", "graph", "launch", "plan"],
         command = ["rehearse"],
         reads_cluster = True,
+        reads_budget = False,
+        writes_ledger = False,
     ),
 }
 
@@ -41,6 +58,7 @@ def rl_experiment(
         srcs = None,
         smoke = None,
         golden = None,
+        versions = "versions.lock.yaml",
         visibility = None,
         tags = None,
         testonly = None):
@@ -51,9 +69,10 @@ def rl_experiment(
       * `<name>.plan`: `bazel run` prints the plan.
       * `<name>.launch`: `bazel run` submits exactly the pinned document.
       * `<name>.rehearse`: `bazel run` runs the same document on the local Iris.
+      * `<name>.pin`: `bazel run` writes the version's digests into its ledger, in the source tree.
       * `<name>.preflight_test`: `bazel test` proves that the experiment still plans.
       * `<name>.golden_test`: with `golden`, that the rendered document did not change.
-      * `plan`, `launch`, `rehearse`: the verbs once more, when `name` is the package's last component.
+      * `plan`, `launch`, `rehearse`, `pin`: the verbs once more, when `name` is the package's last component.
 
     Args:
       name: name of the experiment; letters, digits and `_`.
@@ -68,6 +87,8 @@ def rl_experiment(
       srcs: further Python files that main imports.
       smoke: the experiment whose success a large launch requires.
       golden: file which pins the rendered document under test.
+      versions: the version ledger: a file of this package, which `:pin` makes if it does not exist, or a label.
+        Experiments of one package share it.
       visibility: visibility of `<name>` and of its verbs.
       tags: tags of `<name>`, of its verbs and of its tests.
       testonly: as everywhere in Bazel.
@@ -82,6 +103,7 @@ def rl_experiment(
     common = {"tags": tags or [], "testonly": testonly, "visibility": visibility}
     helper = {"tags": ["manual"], "testonly": testonly, "visibility": ["//visibility:private"]}
 
+    ledger = _ledger(versions)
     rl_preflight(
         name = name,
         cluster = cluster,
@@ -94,6 +116,7 @@ def rl_experiment(
         srcs = srcs or [],
         stage = stage,
         version = version,
+        versions = ledger.label,
         **common
     )
 
@@ -101,7 +124,7 @@ def rl_experiment(
         rl_experiment_file(name = _file_target(name, file), experiment = ":" + name, file = file, **helper)
 
     for verb in _VERBS:
-        _verb(name, verb, cluster, tags or [], testonly, visibility)
+        _verb(name, verb, cluster, ledger.path, tags or [], testonly, visibility)
 
     build_test(
         name = name + ".preflight_test",
@@ -126,7 +149,16 @@ def rl_experiment(
 def _file_target(name, file):
     return "{}.{}_file".format(name, file)
 
-def _verb(name, verb, cluster, tags, testonly, visibility):
+def _ledger(versions):
+    """Where a ledger is in the source tree, and its label if it is there already."""
+    if ":" in versions or versions.startswith(("@", "//")):
+        label = native.package_relative_label(versions)
+        return struct(label = label, path = "/".join([part for part in [label.package, label.name] if part]))
+    path = "/".join([part for part in [native.package_name(), versions] if part])
+    exists = native.glob([versions], allow_empty = True)
+    return struct(label = ":" + versions if exists else None, path = path)
+
+def _verb(name, verb, cluster, ledger_path, tags, testonly, visibility):
     """One runnable target; `manual`, so that a build of `//...` fetches nothing for it."""
     spec = _VERBS[verb]
     arguments = list(spec.command)
@@ -138,6 +170,11 @@ def _verb(name, verb, cluster, tags, testonly, visibility):
     if spec.reads_cluster:
         arguments.append("--cluster=$(rlocationpath {})".format(cluster))
         data.append(cluster)
+    if spec.reads_budget:
+        arguments.append("--budget=$(rlocationpath {})".format(_BUDGET))
+        data.append(_BUDGET)
+    if spec.writes_ledger:
+        arguments.append("--ledger=" + ledger_path)
     py_binary(
         name = "{}.{}".format(name, verb),
         srcs = [spec.tool + "_main.py"],

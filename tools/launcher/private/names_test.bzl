@@ -18,6 +18,11 @@ def _names_impl(ctx):
     )
     asserts.equals(
         env,
+        "rl_experiment //experiments/x:pin: 'pin' is the name of a verb. Choose another name.",
+        experiment_name_problem("pin", "experiments/x"),
+    )
+    asserts.equals(
+        env,
         "rl_experiment //experiments/x:a.b-c: the name has '.'. Use letters, digits and '_', such as 'a_b_c', because targets like 'a_b_c.launch' are derived from it.",
         experiment_name_problem("a.b-c", "experiments/x"),
     )

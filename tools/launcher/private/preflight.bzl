@@ -55,6 +55,8 @@ def _rl_preflight_impl(ctx):
     args.add_all(datasets, format_each = "--dataset=%s")
     if ctx.attr.smoke:
         args.add("//%s:%s" % (ctx.attr.smoke.label.package, ctx.attr.smoke.label.name), format = "--smoke=%s")
+    if ctx.file.versions:
+        args.add(ctx.file.versions, format = "--ledger=%s")
     args.add(ctx.attr._report_format[BuildSettingInfo].value, format = "--format=%s")
     for name in sorted(outputs):
         args.add(outputs[name], format = "--{}_out=%s".format(name))
@@ -62,7 +64,7 @@ def _rl_preflight_impl(ctx):
     ctx.actions.run(
         executable = ctx.executable._preflight,
         arguments = [args],
-        inputs = [ctx.file.main, manifest, cluster] + ctx.files.srcs + models + datasets,
+        inputs = [ctx.file.main, manifest, cluster] + ctx.files.srcs + ctx.files.versions + models + datasets,
         outputs = outputs.values(),
         # An experiment that lists a set writes the same order every time.
         env = {"PYTHONHASHSEED": "0"},
@@ -124,6 +126,10 @@ The build fails, with every violation in one message, when a check refuses the e
         "version": attr.string(
             doc = "Artifact version: a calendar date YYYY.MM.DD, optionally with .N, or `dev`.",
             mandatory = True,
+        ),
+        "versions": attr.label(
+            doc = "The version ledger, which `:pin` writes. Without one, nothing is pinned yet.",
+            allow_single_file = [".yaml"],
         ),
         "_preflight": attr.label(
             default = "//tools/launcher/cli:preflight",

@@ -1,7 +1,7 @@
 """Command line of the rehearsal: the runtime launcher's, and what stands in for its surroundings.
 
-    python -m tools.launcher.rehearsal iris launch --config FILE --object-root=file:///...
-    python -m tools.launcher.rehearsal task --object-root=file:///...       (as a task of Iris)
+    python -m tools.launcher.rehearsal iris launch --config FILE --object-root=file:///... [--credential=NAME ...]
+    python -m tools.launcher.rehearsal task --object-root=file:///... --document=SHA256   (as a task of Iris)
     python -m tools.launcher.rehearsal import --kind=hf_model|dataset ...   (a stand-in artifact)
     python -m tools.launcher.rehearsal evaluate ...                         (an `evaluate` step)
 
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
             case "task":
                 from tools.launcher.rehearsal.task import run_task
 
-                return run_task(object_root, os.environ)
+                return run_task(object_root, os.environ, arguments.document, tuple(arguments.credential))
             case "import":
                 return _import(arguments, object_root)
             case _:
@@ -73,6 +73,7 @@ def _launch(arguments: argparse.Namespace, object_root: ObjectRoot) -> int:
         code_archive=archive.read_bytes(),
         gateway=_iris,
         environ=os.environ,
+        credentials=tuple(arguments.credential),
         say=lambda text: print(f"[rehearsal] {text}", file=sys.stderr, flush=True),
     )
     print(canonical_json(answer.model_dump()).decode(), flush=True)
@@ -146,8 +147,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     iris = commands.add_parser("iris", allow_abbrev=False).add_subparsers(dest="iris_command", required=True)
-    iris.add_parser("launch", parents=[root], allow_abbrev=False).add_argument("--config", required=True)
-    commands.add_parser("task", parents=[root], allow_abbrev=False)
+    credentials = _new_parser(inherited_absl_flags=None, add_help=False, allow_abbrev=False)
+    credentials.add_argument(
+        "--credential",
+        action="append",
+        default=[],
+        help="name of a credential that Iris delivers; repeatable",
+    )
+    launch = iris.add_parser("launch", parents=[root, credentials], allow_abbrev=False)
+    launch.add_argument("--config", required=True)
+    task = commands.add_parser("task", parents=[root, credentials], allow_abbrev=False)
+    task.add_argument("--document", required=True, help="SHA-256 of the launch document")
 
     imports = commands.add_parser("import", parents=[root, step], allow_abbrev=False)
     imports.add_argument("--kind", choices=("hf_model", "dataset"), required=True)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tools.launcher.documents.canonical import sha256_hex
 from tools.launcher.rehearsal.document_for_test import (
     DATA_FINGERPRINT,
     MODEL_FINGERPRINT,
@@ -168,13 +169,29 @@ def test_outside_a_job_it_says_so(objects, tmp_path):
         "there is no slipway.zip in IRIS_WORKDIR. This command runs inside the coordinator's"
         in launched.stderr
     )
-    task = _run("task", f"--object-root=file://{objects}")
+    task = _run("task", f"--object-root=file://{objects}", "--document=" + "0" * 64)
     assert task.returncode == 3
     assert "This command only runs as a task of Iris" in task.stderr
 
 
+def test_a_task_runs_only_the_document_its_job_was_submitted_for(objects, tmp_path):
+    (tmp_path / "launch.yaml").write_bytes(document_bytes(run__seed=3))
+    task = _run(
+        "task",
+        f"--object-root=file://{objects}",
+        f"--document={sha256_hex(document_bytes())}",
+        IRIS_WORKDIR=str(tmp_path),
+        IRIS_TASK_ID="/s/c/child/0:0",
+        IRIS_NUM_TASKS="1",
+    )
+    assert task.returncode == 3
+    assert f"launch.yaml has sha256:{sha256_hex(document_bytes(run__seed=3))}, the job was submitted for" in (
+        task.stderr
+    )
+
+
 def test_an_object_root_that_is_none_is_a_sentence():
-    done = _run("task", "--object-root=/tmp/x")
+    done = _run("task", "--object-root=/tmp/x", "--document=" + "0" * 64)
     assert done.returncode == 1
     assert "rehearsal: object root '/tmp/x': the address must start with file:///" in done.stderr
 

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tools.launcher.iris.delivered_secrets import DIRECTORY_VARIABLE
 from tools.launcher.rehearsal.document_for_test import document_bytes, import_inputs
 from tools.launcher.rehearsal.faults import FAULT_VARIABLE
 from tools.launcher.rehearsal.launch import launch
@@ -29,7 +30,7 @@ def root(tmp_path):
     return object_root
 
 
-def _launch(root, gateway, data=None, environ=None):
+def _launch(root, gateway, data=None, environ=None, credentials=()):
     said = []
     answer = launch(
         data or document_bytes(),
@@ -40,6 +41,7 @@ def _launch(root, gateway, data=None, environ=None):
         gateway=lambda: gateway,
         environ={STEP_VARIABLE: "0", LIMIT_VARIABLE: "20", **(environ or {})},
         say=said.append,
+        credentials=credentials,
     )
     return answer, said
 
@@ -50,6 +52,44 @@ def _read(root, uri):
 
 def _metrics(root):
     return [json.loads(line) for line in (root.path(ATTEMPT) / "metrics.jsonl").read_bytes().splitlines()]
+
+
+def test_every_task_has_the_credentials_and_writes_their_names_only(root, tmp_path):
+    (tmp_path / "HF_TOKEN").write_text("value-one")
+    (tmp_path / "WANDB_API_KEY").write_text("value-two")
+    with ProcessGateway() as gateway:
+        answer, said = _launch(
+            root,
+            gateway,
+            environ={DIRECTORY_VARIABLE: str(tmp_path)},
+            credentials=("WANDB_API_KEY", "HF_TOKEN"),
+        )
+        assert answer.state == "succeeded", (answer.failure, said)
+        (request,) = gateway.requests
+        log = gateway.logs(answer.iris_job_id)
+    assert request.secrets["HF_TOKEN"].get_secret_value() == "value-one"
+    assert request.argv[-2:] == ("--credential=HF_TOKEN", "--credential=WANDB_API_KEY")
+    for rank in (0, 1):
+        joined = root.path(f"{ATTEMPT}/joined/{rank}.json").read_text()
+        assert json.loads(joined)["credentials"] == ["HF_TOKEN", "WANDB_API_KEY"]
+    for text in (joined, log, repr(request), repr(request.model_dump()), *said):
+        assert "value-one" not in text and "value-two" not in text
+
+
+def test_a_task_without_its_credential_says_so(root, tmp_path):
+    (tmp_path / "HF_TOKEN").write_text("value-one")
+    with ProcessGateway({DIRECTORY_VARIABLE: str(tmp_path)}) as gateway:
+        forgetful = gateway.submit
+
+        def submit(request):
+            return forgetful(request.model_copy(update={"secrets": {}}))
+
+        gateway.submit = submit
+        answer, _ = _launch(
+            root, gateway, environ={DIRECTORY_VARIABLE: str(tmp_path)}, credentials=("HF_TOKEN",)
+        )
+    assert answer.state == "failed"
+    assert "ended with exit code 3: HF_TOKEN: declared as credential of this run, and not" in answer.failure
 
 
 def _fault(rank, kind, step=1):

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
-from tools.launcher.documents.canonical import canonical_json
+from tools.launcher.documents.canonical import canonical_json, sha256_hex
 from tools.launcher.documents.files import write_atomically, write_once
+from tools.launcher.iris.delivered_secrets import CredentialMissing, delivered
 from tools.launcher.iris.jobs import (
     IrisError,
     IrisUnreachable,
@@ -107,6 +108,7 @@ def launch(
     gateway: Callable[[], Gateway],
     environ: Mapping[str, str],
     say: Callable[[str], None],
+    credentials: tuple[str, ...] = (),
 ) -> Answer:
     """Launch a document and follow it as its `run.submission` asks.
 
@@ -119,6 +121,7 @@ def launch(
         gateway: opens Iris; called only when something is submitted.
         environ: the process environment; variables that steer a rehearsal are handed on.
         say: takes progress for people.
+        credentials: names of what Iris delivered to this task and is to deliver to the child's.
 
     Returns:
         The answer; its state is `prepared`, `submitted`, `succeeded` or `failed`.
@@ -132,8 +135,16 @@ def launch(
         _refuse_finished(document, object_root)
         if document.run.submission == "prepare":
             return _answer(document, "prepared", None, None, None)
+        request = child_request(
+            document,
+            document_bytes,
+            object_root_url,
+            code_archive,
+            environ,
+            delivered(credentials, environ),
+        )
         iris = gateway()
-        job_id = _submit_or_adopt(document, document_bytes, object_root_url, code_archive, iris, environ, say)
+        job_id = _submit_or_adopt(request, iris, say)
         if document.run.submission == "detach":
             return _answer(document, "submitted", job_id, "submitted", None)
         attempt = object_root.path(document.attempt_uri)
@@ -144,7 +155,7 @@ def launch(
     except LaunchFailed as failure:
         _record_failure(document, object_root, failure)
         return _answer(document, "failed", failure.job_id, failure.job_state, failure.reason)
-    except (LimitError, IrisError, StoreError, OSError) as error:
+    except (LimitError, CredentialMissing, IrisError, StoreError, OSError) as error:
         _record_failure(document, object_root, LaunchFailed(str(error)))
         return _answer(document, "failed", None, None, str(error))
     _record_success(document, object_root, outcome, job_id)
@@ -157,13 +168,26 @@ def child_request(
     object_root_url: str,
     code_archive: bytes,
     environ: Mapping[str, str],
+    secrets: Mapping[str, SecretStr],
 ) -> JobRequest:
-    """Return the gang's request: the document's topology, the stand-in's own CPU and memory."""
+    """Return the gang's request: the document's topology, the stand-in's own CPU and memory.
+
+    The values of `secrets` are in the request's own `secrets` and nowhere else in it.
+    """
     allocation = document.iris.allocation
     return JobRequest(
         name=document.iris.job_name,
         user=CHILD_USER,
-        argv=bootstrap_argv(MODULE, ["task", f"--object-root={object_root_url}"]),
+        # The digest is for whoever finds the job: it tells what the job was submitted for.
+        argv=bootstrap_argv(
+            MODULE,
+            [
+                "task",
+                f"--object-root={object_root_url}",
+                f"--document={sha256_hex(document_bytes)}",
+                *(f"--credential={name}" for name in sorted(secrets)),
+            ],
+        ),
         cpu=TASK_CPU,
         memory=TASK_MEMORY,
         disk=TASK_DISK,
@@ -175,6 +199,7 @@ def child_request(
         timeout_seconds=document.iris.timeout or DEFAULT_TIMEOUT_SECONDS,
         max_task_retries=document.iris.max_retries,
         coscheduled=allocation.num_nodes > 1,
+        secrets=dict(secrets),
     )
 
 
@@ -206,28 +231,21 @@ def _refuse_finished(document: RehearsalDocument, object_root: ObjectRoot) -> No
         )
 
 
-def _submit_or_adopt(
-    document: RehearsalDocument,
-    document_bytes: bytes,
-    object_root_url: str,
-    code_archive: bytes,
-    iris: Gateway,
-    environ: Mapping[str, str],
-    say: Callable[[str], None],
-) -> str:
-    request = child_request(document, document_bytes, object_root_url, code_archive, environ)
+def _submit_or_adopt(request: JobRequest, iris: Gateway, say: Callable[[str], None]) -> str:
     try:
         job_id = iris.submit(request)
     except JobNameTaken as taken:
-        # The name holds the attempt id, which holds the launch digest: the job is ours.
+        _refuse_foreign(iris.describe(taken.job_id), taken.job_id, request)
         say(f"adopts the child job {taken.job_id}")
         return taken.job_id
     except ReplyLost:
         job_id = iris.job_id_of(request.user, request.name)
-        if iris.describe(job_id) is None:
+        facts = iris.describe(job_id)
+        if facts is None:
             raise LaunchFailed(
                 f"the submission of {request.name} was not answered and Iris has no such job. Launch again"
             ) from None
+        _refuse_foreign(facts, job_id, request)
         say(f"the answer to the submission was lost; Iris has the child job {job_id}")
         return job_id
     except JobRefused as refused:
@@ -235,6 +253,16 @@ def _submit_or_adopt(
     gpus = f"{request.replicas} x {request.gpus_per_task} {request.gpu_variant}"
     say(f"submitted the child job {job_id}: {gpus}")
     return job_id
+
+
+def _refuse_foreign(facts: JobFacts | None, job_id: str, request: JobRequest) -> None:
+    """Refuse to follow a job that is not this attempt's: its arguments name document and object root."""
+    if facts is not None and facts.argv[1:] != request.argv[1:]:  # Iris may replace the interpreter.
+        raise LaunchFailed(
+            f"the job {job_id} was submitted for another document or object root: its command ends "
+            f"{' '.join(facts.argv[-2:])!r}, this attempt's {' '.join(request.argv[-2:])!r}. It is left alone; "
+            "launch as a new ordinal"
+        )
 
 
 def _follow(

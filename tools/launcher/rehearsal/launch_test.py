@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tools.launcher.documents.canonical import sha256_hex
 from tools.launcher.iris.jobs import (
     IrisUnreachable,
     JobFacts,
@@ -30,14 +31,18 @@ def _task(index, state="failed", code=1, error="", attempts=1):
     return TaskFacts(index=index, state=state, exit_code=code, error=error, attempts=attempts)
 
 
-def _facts(state, tasks=(), error="", pending_reason=""):
+def _argv(data):
+    return child_request(read_document(data, source="d"), data, "file:///tmp/objects", b"zip", {}, {}).argv
+
+
+def _facts(state, tasks=(), error="", pending_reason="", data=None):
     return JobFacts(
         job_id=CHILD,
         name="child",
         state=state,
         error=error,
         pending_reason=pending_reason,
-        argv=(),
+        argv=("/usr/bin/python3", *_argv(data or document_bytes())[1:]),
         env={},
         tasks=tuple(tasks),
     )
@@ -153,13 +158,18 @@ def test_the_answer_has_exactly_the_contracts_fields(root):
 def test_the_request_is_the_documents_topology_and_the_stand_ins_needs():
     data = document_bytes(iris__max_retries=2)
     environ = {"SLIPWAY_REHEARSAL_FAULT": "{}", "HF_TOKEN": "secret", "PATH": "/bin"}
-    request = child_request(read_document(data, source="d"), data, "file:///tmp/objects", b"zip", environ)
+    request = child_request(read_document(data, source="d"), data, "file:///tmp/objects", b"zip", environ, {})
     assert request.name == "lab-cat-count-2026.11.30-0123456789ab"
     assert (request.replicas, request.gpus_per_task, request.gpu_variant) == (2, 8, "H100")
     assert (request.cpu, request.memory, request.coscheduled) == (0.5, "512MB", True)
     assert (request.max_task_retries, request.timeout_seconds) == (2, 6 * 3600)
     assert request.files == {CODE_ARCHIVE: b"zip", "launch.yaml": data}
-    assert request.argv[-3:] == ("tools.launcher.rehearsal", "task", "--object-root=file:///tmp/objects")
+    assert request.argv[-4:] == (
+        "tools.launcher.rehearsal",
+        "task",
+        "--object-root=file:///tmp/objects",
+        f"--document={sha256_hex(data)}",
+    )
     assert request.env == {"SLIPWAY_REHEARSAL_FAULT": "{}"}
 
 
@@ -186,15 +196,56 @@ def test_a_finished_version_is_refused_before_anything_is_submitted(root):
     assert manifest.read_text() == "{}"
 
 
+def test_without_a_declared_credential_nothing_is_submitted(root):
+    iris = FakeIris([])
+    answer = launch(
+        document_bytes(),
+        source="launch.yaml",
+        object_root_url="file:///tmp/objects",
+        object_root=root,
+        code_archive=b"zip",
+        gateway=lambda: iris,
+        environ={"HF_TOKEN": "in the environment"},
+        say=lambda _: None,
+        credentials=("HF_TOKEN",),
+    )
+    assert answer.state == "failed"
+    assert answer.failure.startswith("HF_TOKEN: declared as credential of this run, and not among what Iris")
+    assert "in the environment" not in answer.failure
+    assert _record(root)["failure"] == answer.failure
+    assert not iris.requests
+
+
 def test_a_child_that_exists_is_adopted(root):
-    iris = FakeIris([_facts("running"), _finish(root)], JobNameTaken(CHILD))
+    iris = FakeIris([_facts("running"), _facts("running"), _finish(root)], JobNameTaken(CHILD))
     answer, said = _launch(root, iris)
     assert answer.state == "succeeded"
     assert said[0] == f"adopts the child job {CHILD}"
 
 
+@pytest.mark.parametrize("error", [JobNameTaken(CHILD), ReplyLost("child")])
+def test_a_job_of_another_document_is_not_followed(root, error):
+    other = _facts("running", data=document_bytes(run__seed=3))
+    iris = FakeIris([other], error)
+    answer, _ = _launch(root, iris)
+    assert answer.state == "failed"
+    assert f"the job {CHILD} was submitted for another document or object root: its command" in answer.failure
+    assert answer.failure.endswith("It is left alone; launch as a new ordinal")
+    assert not iris.cancelled
+
+
+def test_a_child_that_has_ended_is_judged_and_not_made_again(root):
+    failed = _facts("failed", [_task(0, code=7)])
+    iris = FakeIris([failed], JobNameTaken(CHILD))
+    answer, _ = _launch(root, iris)
+    assert (answer.state, answer.iris_job_id) == ("failed", CHILD)
+    assert "task 0 of 1 ended with exit code 7" in answer.failure
+    assert not iris.requests
+
+
 def test_a_lost_reply_is_looked_up(root):
-    answer, said = _launch(root, FakeIris([_facts("running"), _finish(root)], ReplyLost("child")))
+    found = [_facts("running"), _facts("running"), _finish(root)]
+    answer, said = _launch(root, FakeIris(found, ReplyLost("child")))
     assert answer.state == "succeeded"
     assert said[0] == f"the answer to the submission was lost; Iris has the child job {CHILD}"
     answer, _ = _launch(ObjectRoot(root.root / "other"), FakeIris([None], ReplyLost("child")))

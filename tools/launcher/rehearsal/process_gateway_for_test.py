@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tools.launcher.iris.delivered_secrets import DIRECTORY_VARIABLE
 from tools.launcher.iris.jobs import JobFacts, JobNameTaken, JobRequest, TaskFacts
 from tools.launcher.iris.task_bootstrap import CODE_ARCHIVE
 from tools.launcher.store.deterministic_zip import write_zip
@@ -92,6 +93,10 @@ class _Job:
             workdir.mkdir(parents=True)
             for name, data in self.request.files.items():
                 (workdir / name).write_bytes(data)
+            secrets = workdir / "secrets"
+            secrets.mkdir()
+            for name, value in self.request.secrets.items():
+                (secrets / name).write_text(value.get_secret_value())
             variables = {
                 **{name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ},
                 "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
@@ -100,6 +105,7 @@ class _Job:
                 "IRIS_TASK_ID": f"{self.job_id}/{index}:{self.starts}",
                 "IRIS_NUM_TASKS": str(self.request.replicas),
                 "IRIS_WORKDIR": str(workdir),
+                DIRECTORY_VARIABLE: str(secrets),
             }
             with (workdir / "stdout").open("wb") as out, (workdir / "stderr").open("wb") as err:
                 self.processes.append(

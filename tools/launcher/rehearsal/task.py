@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.documents.canonical import canonical_json, sha256_hex
 from tools.launcher.documents.files import write_atomically
+from tools.launcher.iris.delivered_secrets import CredentialMissing, delivered
 from tools.launcher.rehearsal.checkpoints import (
     Owner,
     checkpoint_folder,
@@ -102,11 +103,28 @@ def task_place(environ: Mapping[str, str]) -> TaskPlace:
     )
 
 
-def run_task(object_root: ObjectRoot, environ: Mapping[str, str]) -> int:
-    """Run one task to its end and return its exit code; the last line on stderr says why it failed."""
+def run_task(
+    object_root: ObjectRoot,
+    environ: Mapping[str, str],
+    document_sha256: str,
+    credentials: tuple[str, ...],
+) -> int:
+    """Run one task to its end and return its exit code; the last line on stderr says why it failed.
+
+    Args:
+        object_root: where the artifacts are.
+        environ: the process's environment.
+        document_sha256: of the launch document which the job was submitted for, 64 hex digits.
+        credentials: names of what Iris must have delivered to this task.
+    """
     try:
         place = task_place(environ)
         data = (place.workdir / DOCUMENT_FILE).read_bytes()
+        if sha256_hex(data) != document_sha256:
+            raise RehearsalProblem(
+                f"{DOCUMENT_FILE} has sha256:{sha256_hex(data)}, the job was submitted for "
+                f"sha256:{document_sha256}. Launch again"
+            )
         document = read_document(data, source=DOCUMENT_FILE)
         limits = limits_from(environ, document.ray.cluster_join_timeout)
         fault = fault_from(environ, rank=place.rank, start=place.start)
@@ -115,10 +133,12 @@ def run_task(object_root: ObjectRoot, environ: Mapping[str, str]) -> int:
         return TASK_FAILED
     attempt = object_root.path(document.attempt_uri)
     try:
-        _Task(place, document, data, object_root, attempt, limits, fault).run()
+        # A rehearsal contacts no service: that the values are here is all there is to see.
+        delivered(credentials, environ)
+        _Task(place, document, data, object_root, attempt, limits, fault, credentials).run()
     except PeerLost as error:
         return _report_failure(attempt, place, str(error), PEER_FAILED)
-    except (RehearsalProblem, StoreError, OSError) as error:
+    except (CredentialMissing, RehearsalProblem, StoreError, OSError) as error:
         return _report_failure(attempt, place, str(error), TASK_FAILED)
     except Exception as error:  # The boundary of the process: peers and people must hear of it.
         return _report_failure(attempt, place, f"unexpected {type(error).__name__}: {error}", TASK_FAILED)
@@ -152,9 +172,11 @@ class _Task:
         attempt: Path,
         limits: Limits,
         fault: Fault | None,
+        credentials: tuple[str, ...],
     ) -> None:
         self.place, self.document, self.document_bytes = place, document, document_bytes
         self.object_root, self.attempt, self.limits, self.fault = object_root, attempt, limits, fault
+        self.credentials = credentials
         self.node_root = attempt / "nodes" / str(place.rank)
         self.checkpoints = object_root.path(document.artifacts.checkpoint_root)
 
@@ -196,6 +218,8 @@ class _Task:
                     "start": self.place.start,
                     "gpus": allocation.gpus_per_node,
                     "gpu_variant": allocation.gpu_variant,
+                    # Names only: this is a file.
+                    "credentials": sorted(self.credentials),
                     "slipway_rehearsal": True,
                 },
             )

@@ -6,6 +6,7 @@ from tools.launcher.graph.artifact_graph import ArtifactGraph
 from tools.launcher.graph.fingerprint import step_fingerprint, step_identity
 from tools.launcher.graph.step import ArtifactStep
 from tools.launcher.render.launch_document import Storage, artifact_path
+from tools.launcher.rl.pinning import apart_from_runtime, earlier_fingerprints
 from tools.launcher.rl.steps import ImportStepPayload, SkyRLStepPayload
 
 GRAPH_SCHEMA = 1
@@ -18,6 +19,8 @@ def render_graph_document(
     *,
     experiment: str,
     default_stage: str,
+    pinned: bool = False,
+    compatible: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Describe the graph, dependencies first.
 
@@ -27,8 +30,11 @@ def render_graph_document(
         storage: where the target cluster keeps artifacts.
         experiment: label of the target, `//experiments/name:name`.
         default_stage: terminal stage of a launch without --stage.
+        pinned: whether the version ledger has the RL step exactly as it is.
+        compatible: earlier fingerprints of the RL step whose unfinished output it may go on from.
     """
-    payload = next(step.payload for step in graph.steps if isinstance(step.payload, SkyRLStepPayload))
+    run = next(step for step in graph.steps if isinstance(step.payload, SkyRLStepPayload))
+    payload = run.payload
     return {
         "schema": GRAPH_SCHEMA,
         "experiment": experiment,
@@ -39,7 +45,13 @@ def render_graph_document(
         "cluster": payload.execution.cluster,
         "max_retries": payload.execution.max_retries,
         "credentials": sorted(payload.execution.credentials or ()),
-        "steps": [_step(step, graph, launch_document, storage) for step in graph.steps],
+        "pinned": pinned,
+        "apart_from_runtime": apart_from_runtime(run),
+        "steps": [
+            _step(step, graph, launch_document, storage)
+            | {"compatible": list(earlier_fingerprints(step, run, compatible))}
+            for step in graph.steps
+        ],
     }
 
 

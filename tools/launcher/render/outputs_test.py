@@ -8,6 +8,7 @@ import pytest
 from tests.contract import example_specs
 from tools.launcher.documents.canonical import digest_of
 from tools.launcher.graph.artifact_graph import build_graph
+from tools.launcher.graph.fingerprint import step_fingerprint
 from tools.launcher.render.digests import digest_file, digests_of, read_digest_file
 from tools.launcher.render.graph_document import render_graph_document
 from tools.launcher.render.launch_document import render_launch_document
@@ -21,6 +22,7 @@ from tools.launcher.render.plan import (
 )
 from tools.launcher.render.report import report_html
 from tools.launcher.rl import evaluate
+from tools.launcher.rl.pinning import apart_from_runtime
 
 RUN = example_specs.smoke_fsdp()
 DOCUMENT = render_launch_document(RUN.payload, example_specs.STORAGE)
@@ -152,9 +154,28 @@ def test_the_graph_document_serves_the_coordinator():
     }
     assert run["fingerprint"] == DIGESTS.recipe and not run["adopted"]
     assert run["temporary_root"].endswith("/skyrl/marin/users/lab/tests/qwen06-gsm8k-rl/2026.09.21")
+    assert document["pinned"] is False and run["compatible"] == last["compatible"] == []
+    assert document["apart_from_runtime"] == apart_from_runtime(RUN)
     assert last["config"] == {"env_class": "gsm8k", "episodes": 8, "seed": 1} and last["deps"] == [
         RUN.address
     ]
+
+
+def test_an_allowed_repin_moves_the_steps_behind_the_run_as_well():
+    score = evaluate(RUN, name="team/score", version="2026.09.21", env_class="gsm8k", episodes=8, seed=1)
+    earlier = RUN.model_copy(update={"recorded_fingerprint": "a" * 64})
+    document = render_graph_document(
+        build_graph([score]),
+        DOCUMENT,
+        example_specs.STORAGE,
+        experiment="//experiments/x:x",
+        default_stage="rl",
+        pinned=True,
+        compatible=("a" * 64,),
+    )
+    before = step_fingerprint(score.model_copy(update={"deps": (earlier,)}))
+    assert [step["compatible"] for step in document["steps"]] == [[], [], ["a" * 64], [before]]
+    assert document["pinned"] is True
 
 
 if __name__ == "__main__":

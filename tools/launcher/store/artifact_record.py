@@ -51,6 +51,25 @@ class ArtifactRecord(BaseModel):
         return f"{self.name}@{self.version}:{self.fingerprint[:8]}"
 
 
+def parse_artifact_record(data: bytes) -> ArtifactRecord:
+    """Read a record's content.
+
+    Raises:
+        UnreadableArtifactRecord: it is none.
+    """
+    try:
+        return ArtifactRecord.model_validate_json(data)
+    except ValidationError as error:
+        finding = error.errors()[0]
+        place = ".".join(str(part) for part in finding["loc"]) or "the record"
+        raise UnreadableArtifactRecord(f"{place}: {finding['msg']}") from None
+
+
+def artifact_record_bytes(record: ArtifactRecord) -> bytes:
+    """Return a record's content. Once it is written, the artifact counts as finished."""
+    return canonical_json({"schema": _SCHEMA, **record.model_dump(exclude_none=True)}) + b"\n"
+
+
 def read_artifact_record(folder: Path) -> ArtifactRecord | None:
     """Return the record in `folder`, None if there is none.
 
@@ -58,16 +77,12 @@ def read_artifact_record(folder: Path) -> ArtifactRecord | None:
         UnreadableArtifactRecord: there is one that cannot be read.
     """
     try:
-        return ArtifactRecord.model_validate_json((folder / RECORD_FILE).read_bytes())
+        data = (folder / RECORD_FILE).read_bytes()
     except FileNotFoundError:
         return None
-    except ValidationError as error:
-        finding = error.errors()[0]
-        place = ".".join(str(part) for part in finding["loc"]) or "the record"
-        raise UnreadableArtifactRecord(f"{place}: {finding['msg']}") from None
+    return parse_artifact_record(data)
 
 
 def write_artifact_record(folder: Path, record: ArtifactRecord) -> None:
     """Write the record; from then on the artifact counts as finished."""
-    data = {"schema": _SCHEMA, **record.model_dump(exclude_none=True)}
-    write_atomically(folder / RECORD_FILE, canonical_json(data) + b"\n")
+    write_atomically(folder / RECORD_FILE, artifact_record_bytes(record))

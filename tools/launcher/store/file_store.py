@@ -1,12 +1,19 @@
 """A write-once store in a folder. One host or a shared file system with hard links."""
 
+import contextlib
 import os
+import time
 from pathlib import Path
+from typing import Final
 
 from tools.launcher.documents.canonical import sha256_hex
 from tools.launcher.documents.files import write_once
 from tools.launcher.store.keys import validate_key, validate_prefix
 from tools.launcher.store.object_store import ObjectConflict, ObjectMissing, PutOutcome, StoreUnavailable
+
+OLD_SECONDS: Final = 24 * 60 * 60.0
+"""Age at which a temporary file counts as left behind: no write takes that long, and no clocks of machines
+that share a file system differ so much."""
 
 
 class FileStore:
@@ -14,7 +21,8 @@ class FileStore:
 
     A hard link from a synced temporary file is the one atomic step, so of many writers exactly one
     creates the object and a reader never sees half of it. Temporary files start with a dot,
-    which no key can: those a crash leaves behind are invisible.
+    which no key can: those a crash leaves behind are invisible, and a writer that creates an object
+    beside one removes it when it is OLD_SECONDS old.
     """
 
     def __init__(self, root: Path) -> None:
@@ -42,8 +50,11 @@ class FileStore:
             if not path.exists():
                 _make_folders(path.parent)
                 if write_once(path, data):
+                    _remove_old_temporaries(path.parent)
                     return PutOutcome.CREATED
             stored = path.read_bytes()
+            # Whoever wrote it may have been killed before the name was on the disk for good.
+            _sync(path.parent)
         except OSError as error:
             raise self._unavailable(f"write {key}", error) from None
         if stored == data:
@@ -99,8 +110,25 @@ def _make_folders(folder: Path) -> None:
         folder = folder.parent
     for new in reversed(missing):
         new.mkdir(exist_ok=True)
-        descriptor = os.open(new.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync(new.parent)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_old_temporaries(folder: Path) -> None:
+    """Remove what writers left that did not come to their end, however that was.
+
+    A writer so slow that its file is taken away fails at the link and says so; nothing is lost.
+    """
+    oldest = time.time() - OLD_SECONDS
+    for path in folder.glob(".*.tmp"):
+        # Another writer may clean up at the same time, and what cannot be removed does no harm.
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()

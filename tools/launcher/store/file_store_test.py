@@ -1,44 +1,23 @@
+"""What is special about folders. See conformance_test.py for the promises of all stores."""
+
+import itertools
 import multiprocessing
 import os
+import random
 import signal
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
-from tools.launcher.documents.canonical import sha256_hex
 from tools.launcher.store import file_store
-from tools.launcher.store.file_store import FileStore
+from tools.launcher.store.file_store import OLD_SECONDS, FileStore
 from tools.launcher.store.keys import InvalidKey
-from tools.launcher.store.object_store import ObjectConflict, ObjectMissing, PutOutcome, StoreUnavailable
+from tools.launcher.store.object_store import ObjectMissing, PutOutcome, StoreUnavailable
 
-
-def test_an_object_is_written_once(tmp_path):
-    store = FileStore(tmp_path)
-    assert store.put_if_absent("a/b", b"one") is PutOutcome.CREATED
-    assert store.put_if_absent("a/b", b"one") is PutOutcome.EQUAL
-    assert store.get("a/b") == b"one"
-    assert store.exists("a/b")
-    assert not store.exists("a")
-
-
-def test_other_bytes_conflict_and_change_nothing(tmp_path):
-    store = FileStore(tmp_path)
-    store.put_if_absent("k", b"one")
-    with pytest.raises(ObjectConflict) as raised:
-        store.put_if_absent("k", b"two")
-    assert str(raised.value) == (
-        f"object k exists with other content: stored sha256:{sha256_hex(b'one')}, "
-        f"offered sha256:{sha256_hex(b'two')}. Objects are written once; use another key"
-    )
-    assert store.get("k") == b"one"
-
-
-def test_a_missing_object_is_named(tmp_path):
-    with pytest.raises(ObjectMissing) as raised:
-        FileStore(tmp_path).get("no/such")
-    assert str(raised.value) == (
-        f"object no/such is not in the store file://{tmp_path}. Check the key and the store's address"
-    )
+KEY = "runs/cat_count/0001.json"
+DATA = b"whole " * 40_000
 
 
 def test_a_folder_is_not_an_object(tmp_path):
@@ -50,16 +29,6 @@ def test_a_folder_is_not_an_object(tmp_path):
         store.get("a/b/c")
 
 
-def test_list_is_by_text_prefix_and_sorted(tmp_path):
-    store = FileStore(tmp_path)
-    for key in ("runs/b/2", "runs/b/1", "runs/a/1", "other/1", "runs/bc"):
-        store.put_if_absent(key, b"")
-    assert store.list("runs/b") == ("runs/b/1", "runs/b/2", "runs/bc")
-    assert store.list("runs/b/") == ("runs/b/1", "runs/b/2")
-    assert store.list("") == ("other/1", "runs/a/1", "runs/b/1", "runs/b/2", "runs/bc")
-    assert store.list("nothing/here") == ()
-
-
 def test_keys_cannot_leave_the_store(tmp_path):
     store = FileStore(tmp_path / "store")
     for use in (store.get, store.exists, store.list, lambda key: store.put_if_absent(key, b"")):
@@ -68,18 +37,7 @@ def test_keys_cannot_leave_the_store(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_torn_temporary_files_are_invisible(tmp_path):
-    store = FileStore(tmp_path)
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / ".k.abc.tmp").write_bytes(b"ha")
-    assert store.list("") == ()
-    assert store.put_if_absent("runs/k", b"half and half") is PutOutcome.CREATED
-    assert store.list("runs/") == ("runs/k",)
-
-
 def test_a_relative_folder_is_refused():
-    from pathlib import Path
-
     with pytest.raises(StoreUnavailable) as raised:
         FileStore(Path("here"))
     assert "the path is relative; give file:///absolute/folder" in str(raised.value)
@@ -105,43 +63,119 @@ def test_a_store_below_a_file_is_a_sentence(tmp_path):
     assert "cannot write k: Not a directory" in str(raised.value)
 
 
-def _put_own_number(arguments):
-    root, number = arguments
-    try:
-        return FileStore(root).put_if_absent("claim", f"writer {number}".encode()) is PutOutcome.CREATED
-    except ObjectConflict:
-        return False
+# --- writers that are killed ------------------------------------------------------
 
 
-def test_one_of_eight_processes_creates(tmp_path):
-    with multiprocessing.get_context("fork").Pool(8) as pool:
-        won = pool.map(_put_own_number, [(tmp_path, number) for number in range(8)], chunksize=1)
-    assert won.count(True) == 1
-    assert FileStore(tmp_path).get("claim") == f"writer {won.index(True)}".encode()
+def temporaries(folder):
+    return sorted(folder.rglob(".*.tmp"))
 
 
-def _write_until_killed(root, started):
+def write_and_die(root, number):
+    """Write, with SIGKILL right before or after the `number`th call of the system (0: none comes)."""
+    calls = itertools.count(1)
+
+    def at_each_call(_frame, event, function):
+        # `posix` has link, fsync, mkdir and the like; the methods of a file are those of `_io`.
+        module = getattr(function, "__module__", None) or type(getattr(function, "__self__", None)).__module__
+        if event in ("c_call", "c_return") and module in ("posix", "_io") and next(calls) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
     store = FileStore(root)
-    number = 0
-    while True:
+    sys.setprofile(at_each_call)
+    store.put_if_absent(KEY, DATA)
+    sys.setprofile(None)
+    # Not by return: what the interpreter does at its end is not of interest.
+    os._exit(0)
+
+
+def test_a_writer_killed_at_each_step_leaves_the_whole_object_or_none(tmp_path):
+    context = multiprocessing.get_context("fork")
+    outcomes = []
+    for number in itertools.count(1):
+        root = tmp_path / str(number)
+        writer = context.Process(target=write_and_die, args=(root, number))
+        writer.start()
+        writer.join()
+        store = FileStore(root)
+        if writer.exitcode == 0:
+            break
+        assert writer.exitcode == -signal.SIGKILL
+        there = store.exists(KEY)
+        assert store.list("") == ((KEY,) if there else ())
+        assert not there or store.get(KEY) == DATA
+        left = len(temporaries(root))
+        outcome = FileStore(root).put_if_absent(KEY, DATA)
+        assert outcome is (PutOutcome.EQUAL if there else PutOutcome.CREATED)
+        assert store.get(KEY) == DATA
+        assert store.list("") == (KEY,)
+        outcomes.append((there, left))
+    # All four kinds of step were met: before the temporary file, beside it, after the link, after all.
+    assert {(False, 0), (False, 1), (True, 1), (True, 0)} == set(outcomes)
+    assert [there for there, _ in outcomes] == sorted(there for there, _ in outcomes)
+    assert len(outcomes) >= 30
+    assert store.get(KEY) == DATA
+    assert temporaries(tmp_path / str(number)) == []
+
+
+def write_for_ever(root, started):
+    store = FileStore(root)
+    for number in itertools.count():
         store.put_if_absent(f"objects/{number}", f"{number}".encode() * 100_000)
         started.set()
-        number += 1
 
 
-def test_a_killed_writer_leaves_whole_objects_only(tmp_path):
+@pytest.mark.parametrize("seed", range(8))
+def test_a_writer_killed_at_any_time_leaves_whole_objects_only(tmp_path, seed):
     context = multiprocessing.get_context("fork")
     started = context.Event()
-    writer = context.Process(target=_write_until_killed, args=(tmp_path, started))
-    writer.start()
+    writers = [context.Process(target=write_for_ever, args=(tmp_path, started)) for _ in range(2)]
+    for writer in writers:
+        writer.start()
     assert started.wait(30)
-    os.kill(writer.pid, signal.SIGKILL)
-    writer.join()
+    time.sleep(random.Random(seed).uniform(0, 0.05))
+    for writer in writers:
+        writer.kill()
+        writer.join()
     store = FileStore(tmp_path)
     keys = store.list("objects/")
-    assert keys
+    # Equal bytes by both writers: all numbers up to the last are there.
+    assert sorted(int(key.removeprefix("objects/")) for key in keys) == list(range(len(keys)))
     for key in keys:
-        assert store.get(key) == key.removeprefix("objects/").encode() * 100_000
+        data = key.removeprefix("objects/").encode() * 100_000
+        assert store.get(key) == data
+        assert store.put_if_absent(key, data) is PutOutcome.EQUAL
+    assert store.put_if_absent(f"objects/{len(keys)}", b"next") is PutOutcome.CREATED
+
+
+# --- what killed writers leave ----------------------------------------------------
+
+
+def test_temporary_files_are_invisible_and_removed_when_old(tmp_path):
+    store = FileStore(tmp_path)
+    (tmp_path / "runs").mkdir()
+    old, young, foreign = (tmp_path / "runs" / name for name in (".k.a.tmp", ".k.b.tmp", ".nfs0001"))
+    for file in (old, young, foreign):
+        file.write_bytes(b"ha")
+    for file, age in ((old, OLD_SECONDS + 60), (young, OLD_SECONDS - 60), (foreign, OLD_SECONDS * 2)):
+        os.utime(file, (time.time() - age,) * 2)
+    assert store.list("") == ()
+    assert store.put_if_absent("runs/k", b"half and half") is PutOutcome.CREATED
+    assert store.list("runs/") == ("runs/k",)
+    assert sorted(file.name for file in (tmp_path / "runs").iterdir()) == [".k.b.tmp", ".nfs0001", "k"]
+
+
+def test_a_writer_whose_temporary_file_is_taken_away_says_so(tmp_path, monkeypatch):
+    link = os.link
+
+    def link_late(source, target):
+        Path(source).unlink()
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", link_late)
+    with pytest.raises(StoreUnavailable, match="cannot write k: No such file or directory"):
+        FileStore(tmp_path).put_if_absent("k", b"v")
+    monkeypatch.undo()
+    assert FileStore(tmp_path).put_if_absent("k", b"v") is PutOutcome.CREATED
 
 
 if __name__ == "__main__":

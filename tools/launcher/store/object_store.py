@@ -43,15 +43,29 @@ class ObjectMissing(StoreError):
         super().__init__(f"object {key} is not in the store {store}. Check the key and the store's address")
 
 
+class ObjectDamaged(StoreError):
+    """An object's bytes are not those that were written: torn, cut short or changed."""
+
+    def __init__(self, key: str, store: str, what: str) -> None:
+        self.key, self.store = key, store
+        super().__init__(
+            f"object {key} in the store {store} cannot be trusted: {what}. Run the command again; if the "
+            "message stays, the object is damaged: move it away, then launch again, which writes it anew"
+        )
+
+
 class StoreUnavailable(StoreError):
     """The store could not be reached, read or written."""
 
-    def __init__(self, store: str, doing: str, reason: str) -> None:
+    def __init__(
+        self,
+        store: str,
+        doing: str,
+        reason: str,
+        fix: str = "Make it reachable and writable, then run the command again",
+    ) -> None:
         self.store, self.doing, self.reason = store, doing, reason
-        super().__init__(
-            f"store {store}: cannot {doing}: {reason}. Make it reachable and writable, then run the command "
-            "again"
-        )
+        super().__init__(f"store {store}: cannot {doing}: {reason}. {fix}")
 
 
 class ObjectStore(Protocol):
@@ -69,6 +83,7 @@ class ObjectStore(Protocol):
             ObjectConflict: the key holds other bytes.
             InvalidKey: the key is not allowed.
             StoreUnavailable: the write failed; nothing or everything was written.
+            ObjectDamaged: the store keeps other bytes than it was given, or gives back others.
         """
         ...
 
@@ -77,6 +92,7 @@ class ObjectStore(Protocol):
 
         Raises:
             ObjectMissing, InvalidKey, StoreUnavailable.
+            ObjectDamaged: what was read is not what was written.
         """
         ...
 

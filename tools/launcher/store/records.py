@@ -8,6 +8,8 @@ import datetime
 import json
 import re
 import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from pydantic import ValidationError
@@ -33,6 +35,7 @@ __all__ = [
     "RunRecord",
     "RunState",
     "append_event",
+    "append_event_once",
     "attempt_id_of",
     "list_records",
     "load_record",
@@ -47,6 +50,9 @@ _EVENT_KEY = re.compile(
 
 # A record has tens of events. The limit turns a writer gone wild into an error instead of a full disk.
 MAX_EVENTS = 9999
+
+# Objects read at a time. The HTTP client keeps ten connections.
+_READERS = 8
 
 
 class RecordError(StoreError):
@@ -107,6 +113,39 @@ def append_event(
     raise RecordError(f"{key}: the record is full ({MAX_EVENTS} events). Launch again as a new ordinal")
 
 
+def append_event_once(
+    store: ObjectStore, key: RunKey, kind: EventKind, by: str, facts: dict[str, Any]
+) -> RunEvent:
+    """Write an event unless the record has one of its kind, and return the one it has.
+
+    Of any number of concurrent writers exactly one writes.
+
+    Args, Raises:
+        as `append_event`, and RecordError if an event cannot be read.
+    """
+    check_writable(kind, facts)
+    event_id, at = uuid.uuid4().hex, utc_now()
+    seen: dict[int, RunEvent] = {}
+    while True:
+        for seq, name in _event_keys(store, key):
+            if seq not in seen:
+                seen[seq] = _decode(name, seq, store.get(name))
+        for event in seen.values():
+            if event.kind == kind:
+                return event
+        place = max(seen, default=0) + 1
+        if place > MAX_EVENTS:
+            raise RecordError(f"{key}: the record is full ({MAX_EVENTS} events). Launch again as a new ordinal")
+        event = RunEvent(
+            schema_version=EVENT_SCHEMA, event_id=event_id, seq=place, kind=kind, at=at, by=by, facts=facts
+        )
+        try:
+            store.put_if_absent(_event_key(key, place), _encode(event))
+        except ObjectConflict:
+            continue  # Somebody took the place, perhaps with the same news: look again.
+        return event
+
+
 def put_first_event(
     store: ObjectStore, key: RunKey, kind: EventKind, by: str, facts: dict[str, Any]
 ) -> tuple[RunEvent, bool]:
@@ -142,7 +181,9 @@ def load_record(store: ObjectStore, key: RunKey) -> RunRecord | None:
         RecordError: an event cannot be read.
         StoreUnavailable: the store failed.
     """
-    events = [_decode(name, seq, store.get(name)) for seq, name in _event_keys(store, key)]
+    keys = _event_keys(store, key)
+    contents = _read_all(store, [name for _, name in keys])
+    events = [_decode(name, seq, data) for (seq, name), data in zip(keys, contents, strict=True)]
     return fold(key, events) if events else None
 
 
@@ -153,7 +194,7 @@ def list_records(store: ObjectStore, experiment: str | None = None) -> tuple[Run
         as `load_record`.
     """
     prefix = f"runs/{experiment}/" if experiment else "runs/"
-    events: dict[RunKey, list[RunEvent]] = {}
+    places: list[tuple[RunKey, int, str]] = []
     for name in store.list(prefix):
         match = _EVENT_KEY.fullmatch(name)
         if match is None:
@@ -164,9 +205,22 @@ def list_records(store: ObjectStore, experiment: str | None = None) -> tuple[Run
             )
         except ValidationError:
             continue
-        events.setdefault(key, []).append(_decode(name, int(match["seq"]), store.get(name)))
+        places.append((key, int(match["seq"]), name))
+    contents = _read_all(store, [name for _, _, name in places])
+    events: dict[RunKey, list[RunEvent]] = {}
+    for (key, seq, name), data in zip(places, contents, strict=True):
+        events.setdefault(key, []).append(_decode(name, seq, data))
     records = [fold(key, found) for key, found in events.items()]
     return tuple(sorted(records, key=lambda record: (record.when, str(record.key))))
+
+
+def _read_all(store: ObjectStore, names: Sequence[str]) -> Sequence[bytes]:
+    """Return the objects of `names`, in their order. A bucket takes tens of milliseconds for each, so
+    more than a few are read side by side."""
+    if len(names) <= _READERS:
+        return [store.get(name) for name in names]
+    with ThreadPoolExecutor(_READERS) as readers:
+        return list(readers.map(store.get, names))
 
 
 def _event_key(key: RunKey, seq: int) -> str:

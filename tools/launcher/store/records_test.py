@@ -13,6 +13,7 @@ from tools.launcher.store.records import (
     RunKey,
     RunState,
     append_event,
+    append_event_once,
     attempt_id_of,
     list_records,
     load_record,
@@ -76,6 +77,19 @@ def test_one_of_eight_processes_opens_the_record(tmp_path):
     assert len(load_record(FileStore(tmp_path), KEY).events) == 1
 
 
+def _say_once(arguments):
+    root, number = arguments
+    return append_event_once(FileStore(root), KEY, "submitted", f"p{number}", {}).by
+
+
+def test_of_eight_processes_with_the_same_news_one_writes_it(tmp_path):
+    append_event(FileStore(tmp_path), KEY, "intent", "ann", {})
+    with multiprocessing.get_context("fork").Pool(8) as pool:
+        said = pool.map(_say_once, [(tmp_path, number) for number in range(8)], chunksize=1)
+    assert len(set(said)) == 1
+    assert [event.kind for event in load_record(FileStore(tmp_path), KEY).events] == ["intent", "submitted"]
+
+
 class _LosesReplies(FileStore):
     """Writes, then says it could not tell: the second attempt sees its own bytes."""
 
@@ -131,7 +145,8 @@ def test_an_event_in_the_wrong_place_is_named(tmp_path):
 def test_strict_writing(tmp_path):
     store = FileStore(tmp_path)
     with pytest.raises(
-        ValueError, match=r"event kind 'paused' is unknown. Use one of cancel_requested, cancelled, child_submitted"
+        ValueError,
+        match=r"event kind 'paused' is unknown. Use one of cancel_requested, cancelled, child_submitted",
     ):
         append_event(store, KEY, "paused", "ann", {})
     with pytest.raises(ValueError, match=r"the facts of a failed event are not JSON: \$.facts.x is nan"):

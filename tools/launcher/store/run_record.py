@@ -102,6 +102,19 @@ class RunRecord(BaseModel):
     verification: dict[str, Any] | None
     verify_failure: dict[str, Any] | None
 
+    @property
+    def leaves_jobs(self) -> bool:
+        """True if the run failed and jobs of it may still work.
+
+        A coordinator that failed, or was lost, may have left its child behind (`child_running`), and one that
+        was interrupted (recorded by earlier versions) may be started again by Iris. A later `failed` event
+        without either closes the run.
+        """
+        if self.state is not RunState.FAILED:
+            return False
+        facts = next(event.facts for event in reversed(self.events) if event.kind == "failed")
+        return facts.get("interrupted") is True or bool(facts.get("child_running"))
+
 
 def fold(key: RunKey, events: Iterable[RunEvent]) -> RunRecord:
     """Return what `events` say together. The order they are given in does not matter.

@@ -16,9 +16,15 @@ from tools.launcher.store.deterministic_zip import write_zip
 # What a task starts with. A program that lacks them was linked without the rooms it ships.
 REQUIRED_MODULES = ("tools/launcher/coordinator/main.py", "tools/launcher/rehearsal/__main__.py")
 
+SHIPPED_ROOMS = ("coordinator", "documents", "graph", "iris", "rehearsal", "store")
+"""The rooms that a job runs; docs/architecture.md. The others only judge and submit."""
+
+MAX_BYTES = 2**20
+"""On Kubernetes Iris hands a job's files on in a ConfigMap, which holds 1 MiB."""
+
 _PACKAGE = "tools.launcher"
-# Tests, and the start script that rules_python lays beside the sources of a program.
-_NOT_SHIPPED = ("_test.py", "_testlib.py", "conftest.py", "_stage2_bootstrap.py")
+# Tests and their helpers, and the start script that rules_python lays beside the sources of a program.
+_NOT_SHIPPED = ("_test.py", "_testlib.py", "_for_test.py", "conftest.py", "_stage2_bootstrap.py")
 
 
 class CodeIncomplete(Exception):
@@ -35,13 +41,13 @@ class CodeArchive(BaseModel):
 
 
 def make_code_archive(required: Collection[str] = REQUIRED_MODULES) -> CodeArchive:
-    """Return the archive of the launcher package this module belongs to; tests are left out.
+    """Return the archive of the running launcher's rooms that a job runs; tests are left out.
 
     Args:
         required: member names that must be in it.
 
     Raises:
-        CodeIncomplete: one is not.
+        CodeIncomplete: one is not, or the archive is larger than MAX_BYTES.
     """
     return archive_of(files(_PACKAGE), required)
 
@@ -49,7 +55,14 @@ def make_code_archive(required: Collection[str] = REQUIRED_MODULES) -> CodeArchi
 def archive_of(package: Traversable, required: Collection[str]) -> CodeArchive:
     """Like `make_code_archive`, for the folder or archive entry `package` of `tools.launcher`."""
     root = _PACKAGE.replace(".", "/")
-    members = {f"{root}/{name}": data for name, data in _sources(package, "")}
+    members = {
+        f"{root}/{room.name}/{name}": data
+        for room in package.iterdir()
+        if room.name in SHIPPED_ROOMS and room.is_dir()
+        for name, data in _sources(room, "")
+    }
+    if (package / "__init__.py").is_file():
+        members[f"{root}/__init__.py"] = (package / "__init__.py").read_bytes()
     missing = sorted(set(required) - members.keys())
     if missing:
         raise CodeIncomplete(
@@ -63,6 +76,11 @@ def archive_of(package: Traversable, required: Collection[str]) -> CodeArchive:
         for depth in range(1, len(parts) + 1):
             members.setdefault("/".join([*parts[:depth], "__init__.py"]), b"")
     data = write_zip(members)
+    if len(data) > MAX_BYTES:
+        raise CodeIncomplete(
+            f"the launcher's code for a job has {len(data)} bytes, and a cluster hands on at most "
+            f"{MAX_BYTES}. Run the launcher from a checkout without other large files below tools/launcher"
+        )
     return CodeArchive(data=data, sha256=sha256_hex(data))
 
 

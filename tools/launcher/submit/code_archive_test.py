@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.launcher.store.deterministic_zip import write_zip
-from tools.launcher.submit.code_archive import CodeIncomplete, archive_of, make_code_archive
+from tools.launcher.submit.code_archive import MAX_BYTES, CodeIncomplete, archive_of, make_code_archive
 
 SOURCES = {
     "coordinator/__init__.py": "",
@@ -18,17 +19,20 @@ SOURCES = {
     "coordinator/notes.md": "",
     "coordinator/_main_stage2_bootstrap.py": "raise SystemExit('a start script was shipped')\n",
     "coordinator/_main.venv/lib/python3.12/site-packages/_bazel_site_init.py": "",
-    "bare/tool.py": "VALUE = 7\n",
+    "coordinator/gateway_for_test.py": "",
+    "graph/tool.py": "VALUE = 7\n",
+    "cli/launch_command.py": "raise SystemExit('a room that no job runs was shipped')\n",
+    "lint_program.py": "raise SystemExit('a file outside the rooms was shipped')\n",
     "not-a-package/x.py": "",
     "coordinator/__pycache__/main.cpython-312.py": "",
 }
 MEMBERS = [
     "tools/__init__.py",
     "tools/launcher/__init__.py",
-    "tools/launcher/bare/__init__.py",
-    "tools/launcher/bare/tool.py",
     "tools/launcher/coordinator/__init__.py",
     "tools/launcher/coordinator/main.py",
+    "tools/launcher/graph/__init__.py",
+    "tools/launcher/graph/tool.py",
 ]
 
 
@@ -74,30 +78,37 @@ def test_a_program_without_the_coordinator_says_so(checkout):
     )
 
 
-def test_the_running_program_archives_itself_and_the_archive_does_it_again(tmp_path):
-    required = ["tools/launcher/submit/code_archive.py"]
-    archive = make_code_archive(required)
+def test_a_job_finds_in_it_all_that_its_programs_import(tmp_path):
+    """Started as a job starts it: from the archive alone, with the packages and without the checkout."""
+    archive = make_code_archive()
     assert not any(name.endswith("_test.py") for name in names_of(archive, tmp_path))
     path = tmp_path / "slipway.zip"
     path.write_bytes(archive.data)
-    script = (
-        "from tools.launcher.submit import code_archive\n"
-        f"assert code_archive.__file__.startswith({str(path)!r}), code_archive.__file__\n"
-        f"print(code_archive.make_code_archive({required!r}).sha256)"
-    )
-    # The other packages this program sees, without the checkout: the code must come from the zip.
     others = [entry for entry in sys.path if not (Path(entry or ".") / "tools" / "launcher").exists()]
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={"PATH": os.environ.get("PATH", ""), "PYTHONPATH": os.pathsep.join([str(path), *others])},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+    for module in ("tools.launcher.coordinator.main", "tools.launcher.rehearsal"):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", module, "--help"],
+            env={"PATH": os.environ.get("PATH", ""), "PYTHONPATH": os.pathsep.join([str(path), *others])},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "usage: " in done.stdout
+
+
+def test_an_archive_that_no_cluster_hands_on_is_refused(checkout):
+    (checkout / "graph" / "large.py").write_bytes(b"#" * MAX_BYTES)
+    with pytest.raises(CodeIncomplete) as raised:
+        archive_of(checkout, [])
+    assert re.fullmatch(
+        r"the launcher's code for a job has \d{7} bytes, and a cluster hands on at most 1048576\. Run the "
+        r"launcher "
+        r"from a checkout without other large files below tools/launcher",
+        str(raised.value),
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == archive.sha256
 
 
 def test_zip_bytes_do_not_depend_on_the_order_of_members():

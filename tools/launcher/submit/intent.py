@@ -10,6 +10,7 @@ from tools.launcher.store.bundles import BundleDigests, LaunchBundle
 from tools.launcher.submit.code_archive import CodeArchive
 from tools.launcher.submit.request import LaunchFacts, LaunchMismatch
 from tools.launcher.submit.source_state import SourceState
+from tools.launcher.submit.stage_steps import steps_of_stage
 
 
 def intent_facts(
@@ -35,29 +36,22 @@ def intent_facts(
     """
     launch = load_yaml(bundle.launch_yaml, source="launch.yaml")
     try:
-        graph = json.loads(bundle.graph_json)
-        name, stages, steps = graph["experiment_name"], graph["stages"], graph["steps"]
-        if name != facts.experiment_name:
-            raise LaunchMismatch(
-                f"the graph is of the experiment {name!r}, the launch of {facts.experiment_name!r}. "
-                "Build the experiment again and launch its own target"
-            )
-        if facts.stage not in stages:
-            raise LaunchMismatch(
-                f"{name} has no stage {facts.stage!r}. Its stages are {', '.join(sorted(stages))}: use one "
-                "of them"
-            )
-        needed = _with_dependencies(stages[facts.stage], {step["address"]: step["deps"] for step in steps})
+        name = json.loads(bundle.graph_json)["experiment_name"]
         allocation = launch["iris"]["allocation"]
         topology = {field: allocation[field] for field in ("num_nodes", "gpus_per_node", "gpu_variant")}
         runtime_commit = launch["runtime"]["launcher_commit"]
-        artifacts = [step["address"] for step in steps if step["address"] in needed]
     except (KeyError, TypeError, ValueError) as error:
         raise LaunchMismatch(
             f"the bundle's graph or launch document lacks what a launch records ({type(error).__name__}: "
             f"{error}). "
             "Build the experiment again"
         ) from None
+    if name != facts.experiment_name:
+        raise LaunchMismatch(
+            f"the graph is of the experiment {name!r}, the launch of {facts.experiment_name!r}. "
+            "Build the experiment again and launch its own target"
+        )
+    artifacts = [step["address"] for step in steps_of_stage(bundle.graph_json, facts.stage)]
     return {
         "job_name": request.name,
         "user": request.user,
@@ -71,7 +65,7 @@ def intent_facts(
         "runtime_commit": runtime_commit,
         "topology": topology,
         "artifacts": artifacts,
-        "forwarded_names": sorted({*facts.rehearsal_variables, *facts.credentials}),
+        "forwarded_names": sorted({*request.env, *facts.credentials}),
         "store": facts.store_url,
         "object_root": facts.object_root_url,
         "route": facts.route.model_dump(),
@@ -79,19 +73,10 @@ def intent_facts(
         "shape": facts.shape,
         **facts.gates,
         "authorized": facts.authorized,
+        "credentials": sorted(facts.credentials),
         "timeout_seconds": request.timeout_seconds,
+        "max_retries": request.max_task_retries,
         "source_commit": source.source_commit,
         "dirty": source.dirty,
         "source_note": source.note,
     }
-
-
-def _with_dependencies(address: str, deps: dict[str, list[str]]) -> set[str]:
-    needed: set[str] = set()
-    waiting = [address]
-    while waiting:
-        current = waiting.pop()
-        if current not in needed:
-            needed.add(current)
-            waiting += deps[current]
-    return needed

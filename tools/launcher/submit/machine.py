@@ -1,20 +1,24 @@
 """Submitting exactly once: the state machine of design.md §8.
 
-    PLANNED --bundle stored--> STORED --intent recorded--> INTENT --submit(name, never replace)--> ?
+    PLANNED --bundle stored--> STORED --version claimed, turn taken--> RESERVED --intent recorded--> INTENT
+    INTENT --submit(name, never replace)--> ?
       accepted       -> `submitted` recorded                         SUBMITTED
       already exists -> its launch digest is ours -> recorded        ADOPTED, else CONFLICT
       reply lost     -> looked up by name; found -> compared; absent -> tried once more, else UNKNOWN
       refused        -> `refused` recorded                           REFUSED
+    SUBMITTED --provenance stored--> done
 
 Every arrow writes before the next begins, and every write is write-once, so after a crash at any line
 the next call reads how far the last one came. The one thing that can be done twice, the submission, is
-made unique by the scheduler: the job's name is a function of the record's key.
+made unique by the scheduler: the job's name is a function of the record's key. A version or a turn that is
+another's stops the launch before the intent (TAKEN).
 """
 
 import enum
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SecretStr
 
 from tools.launcher.documents.canonical import sha256_hex
 from tools.launcher.iris.jobs import (
@@ -36,14 +40,20 @@ from tools.launcher.store.records import (
     RunRecord,
     RunState,
     append_event,
+    append_event_once,
     load_record,
     put_first_event,
 )
+from tools.launcher.store.version_claims import ClaimRefused, claim_versions
+from tools.launcher.submit.claims import version_claims
 from tools.launcher.submit.code_archive import CodeArchive
 from tools.launcher.submit.intent import intent_facts
+from tools.launcher.submit.provenance import write_provenance
 from tools.launcher.submit.request import LaunchFacts, argument_of, coordinator_request, run_key
-from tools.launcher.submit.settle import settle
+from tools.launcher.submit.settle import settle, settled_record_of
 from tools.launcher.submit.source_state import SourceState
+from tools.launcher.submit.stage_steps import RL_KIND, steps_of_stage
+from tools.launcher.submit.turns import TurnRefused, take_turn
 
 # How often one call submits: once, and once more after a lost reply whose job is not there.
 MAX_SUBMISSIONS = 2
@@ -56,6 +66,8 @@ class SubmitState(enum.StrEnum):
     ADOPTED = "adopted"
     FINISHED_BEFORE = "finished_before"
     FAILED_BEFORE = "failed_before"
+    CANCELLED_BEFORE = "cancelled_before"
+    TAKEN = "taken"
     CONFLICT = "conflict"
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
@@ -67,6 +79,16 @@ class SubmitState(enum.StrEnum):
         return self in (SubmitState.SUBMITTED, SubmitState.ADOPTED, SubmitState.FINISHED_BEFORE)
 
 
+_OURS = (
+    SubmitState.SUBMITTED,
+    SubmitState.ADOPTED,
+    SubmitState.FINISHED_BEFORE,
+    SubmitState.FAILED_BEFORE,
+    SubmitState.CANCELLED_BEFORE,
+)
+"""The run is this launch's, whatever became of it."""
+
+
 class SubmitOutcome(BaseModel):
     """What `submit_once` found or did.
 
@@ -74,7 +96,7 @@ class SubmitOutcome(BaseModel):
         state: which end.
         key: the record's key.
         job_id: the coordinator's job, None if there is none or none is known.
-        record: as stored now.
+        record: as stored now; None if nothing was recorded, which only TAKEN leaves behind.
         message: one sentence or two for the user: what happened, and what to do if anything.
     """
 
@@ -83,7 +105,7 @@ class SubmitOutcome(BaseModel):
     state: SubmitState
     key: RunKey
     job_id: str | None
-    record: RunRecord
+    record: RunRecord | None
     message: str
 
 
@@ -102,6 +124,10 @@ class SubmitGateway(Protocol):
         """Return what the scheduler knows of a job, None if there is no such job."""
         ...
 
+    def children(self, job_id: str) -> tuple[JobFacts, ...]:
+        """Return the direct children of a job, none of one it does not know."""
+        ...
+
 
 def submit_once(
     store: ObjectStore,
@@ -110,6 +136,8 @@ def submit_once(
     facts: LaunchFacts,
     source: SourceState,
     code: CodeArchive,
+    *,
+    secrets: Mapping[str, SecretStr],
 ) -> SubmitOutcome:
     """Bring it about that the launch has exactly one job, however often and by whomever this is called.
 
@@ -120,45 +148,104 @@ def submit_once(
         facts: the launch.
         source: who launches from what.
         code: the launcher's code for the job.
+        secrets: value of each of `facts.credentials`. They go to the scheduler and nowhere else.
 
     Raises:
         BundleError: launch document and digest file do not agree.
-        LaunchMismatch: bundle and facts do not go together.
+        LaunchMismatch: bundle, facts and secrets do not go together.
         StoreError: the store failed; call again when it works.
     """
+    outcome = _submitted(store, gateway, bundle, facts, source, code, secrets)
+    complete(store, outcome, bundle)
+    return outcome
+
+
+def complete(store: ObjectStore, outcome: SubmitOutcome, bundle: LaunchBundle) -> None:
+    """Write what belongs to a submitted run and may be missing: its call was killed, or the store cleaned.
+
+    Args:
+        store: where the record is.
+        outcome: of the launch.
+        bundle: the reviewed files.
+
+    Raises:
+        StoreError: the store failed.
+    """
+    if outcome.record is not None and outcome.job_id is not None and outcome.state in _OURS:
+        put_content(store, BUNDLE_PREFIX, pack(bundle))
+        write_provenance(store, outcome.record, bundle)
+
+
+def _submitted(
+    store: ObjectStore,
+    gateway: SubmitGateway,
+    bundle: LaunchBundle,
+    facts: LaunchFacts,
+    source: SourceState,
+    code: CodeArchive,
+    secrets: Mapping[str, SecretStr],
+) -> SubmitOutcome:
     digests = verify_bundle(bundle)
     key = run_key(facts, digests.launch)
     record = load_record(store, key)
-    if record is not None and (decided := decided_before(record, bundle)):
+    if record is not None and (decided := decided_before(record, bundle, facts)):
         return decided
 
-    bundle_digest = put_content(store, BUNDLE_PREFIX, pack(bundle))
-    request = coordinator_request(facts, launch_digest=digests.launch, bundle_digest=bundle_digest, code=code)
+    # Everything that can be refused without anybody else is refused before anything is written.
+    packed = pack(bundle)
+    request = coordinator_request(
+        facts, launch_digest=digests.launch, bundle_digest=sha256_hex(packed), code=code, secrets=secrets
+    )
     intent = intent_facts(
         bundle,
         digests=digests,
-        bundle_digest=bundle_digest,
+        bundle_digest=sha256_hex(packed),
         facts=facts,
         request=request,
         source=source,
         code=code,
     )
+    put_content(store, BUNDLE_PREFIX, packed)
+    launch = _Launch(store, gateway, request, key, source.who, facts.gates)
+    if record is not None and record.state.is_live:
+        # Its version and turn are its own already, and nothing is submitted any more.
+        return launch.recover()
+    try:
+        _reserve(store, gateway, bundle, facts, key, source.who)
+    except (ClaimRefused, TurnRefused) as refusal:
+        return SubmitOutcome(
+            state=SubmitState.TAKEN,
+            key=key,
+            job_id=None,
+            record=load_record(store, key),
+            message=str(refusal),
+        )
     _, fresh = put_first_event(store, key, "intent", source.who, intent)
-    launch = _Launch(store, gateway, request, key, source.who)
     if fresh:
         return launch.submit()
     # Somebody may have opened the record since it was read.
-    return _other_graph(launch.record(), bundle) or launch.recover()
+    return launch.decided(bundle, facts) or launch.recover()
 
 
 class _Launch:
     """One call's view of one run. Holds no state of its own: all of it is in the store and in Iris."""
 
     def __init__(
-        self, store: ObjectStore, gateway: SubmitGateway, request: JobRequest, key: RunKey, by: str
+        self,
+        store: ObjectStore,
+        gateway: SubmitGateway,
+        request: JobRequest,
+        key: RunKey,
+        by: str,
+        gates: dict[str, Any],
     ) -> None:
         self._store, self._gateway, self._request, self._key, self._by = store, gateway, request, key, by
+        self._gates = gates
         self._job_id = gateway.job_id_of(request.user, request.name)
+
+    def decided(self, bundle: LaunchBundle, facts: LaunchFacts) -> SubmitOutcome | None:
+        """Return what the record decides, if it decides anything; see `decided_before`."""
+        return decided_before(self.record(), bundle, facts)
 
     def recover(self) -> SubmitOutcome:
         """Continue where an earlier call stopped: look before acting."""
@@ -172,6 +259,9 @@ class _Launch:
         if record.state.is_live:
             # It was accepted once and is gone: starting it again unasked could be a second run.
             record = settle(self._store, self._gateway, record, self._by)
+            return ended_before(record) or self._unknown(
+                "its record says that it was accepted, and it is not there"
+            )
         return ended_before(record) or self.submit()
 
     def submit(self) -> SubmitOutcome:
@@ -195,10 +285,18 @@ class _Launch:
                 if found is not None:
                     return found
                 continue
-            # Of this call: the intent may be of an earlier one, by another build of the launcher.
+            # Of this call: the intent may be of an earlier one, by another build of the launcher, and
+            # somebody else may have answered for other gates.
             code = sha256_hex(self._request.files[CODE_ARCHIVE])
             self._append(
-                "submitted", {"job_id": job_id, "bundle": self._bundle(), "adopted": False, "code": code}
+                "submitted",
+                {
+                    "job_id": job_id,
+                    "bundle": self._bundle(),
+                    "adopted": False,
+                    "code": code,
+                    **self._gates,
+                },
             )
             return self.end(SubmitState.SUBMITTED, f"submitted {job_id}", job_id)
         return self._unknown("the request was sent and its answer lost, and the job is not there yet")
@@ -249,7 +347,8 @@ class _Launch:
                 "bundle": argument_of(job.argv, "bundle") or self._bundle(),
                 "adopted": True,
             }
-            self._append("submitted", facts)
+            # Of many who find the job one writes it down. Whoever submitted it says so besides.
+            append_event_once(self._store, self._key, "submitted", self._by, facts)
             record = self.record()
         record = settle(self._store, self._gateway, record, self._by)
         if ended := ended_before(record):
@@ -291,33 +390,96 @@ class _Launch:
         return record
 
 
-def decided_before(record: RunRecord, bundle: LaunchBundle) -> SubmitOutcome | None:
+def _reserve(
+    store: ObjectStore,
+    gateway: SubmitGateway,
+    bundle: LaunchBundle,
+    facts: LaunchFacts,
+    key: RunKey,
+    by: str,
+) -> None:
+    """Claim the versions that the launch makes, and take the turn of the one it trains.
+
+    Raises:
+        ClaimRefused, TurnRefused: a version, or its turn, is another's.
+        StoreError: the store failed.
+    """
+    claims = version_claims(bundle.graph_json, stage=facts.stage, launch_digest=key.launch_digest)
+    claim_versions(store, claims, by)
+    record_of = settled_record_of(store, gateway, facts.route, by)
+    for step in steps_of_stage(bundle.graph_json, facts.stage):
+        if step["kind"] == RL_KIND:
+            take_turn(store, key, step["name"], step["version"], by, record_of)
+
+
+def decided_before(record: RunRecord, bundle: LaunchBundle, facts: LaunchFacts) -> SubmitOutcome | None:
     """The outcome that the record alone decides, without the scheduler; None if there is something to do.
 
     Args:
         record: of the launch's key.
         bundle: the reviewed files, which may have another graph than the record was opened with.
+        facts: the launch, which may be for another place than the record was opened for.
     """
-    return _other_graph(record, bundle) or ended_before(record)
+    return _other_place(record, facts) or _other_graph(record, bundle) or ended_before(record)
 
 
 def ended_before(record: RunRecord) -> SubmitOutcome | None:
     """The outcome for a run that is over, None for one that is not."""
     key, job_id = record.key, record.coordinator_job_id
+    again = (
+        'ask for a relaunch explicitly (--relaunch --authorize="who: why"): it becomes attempt '
+        f"{key.ordinal + 1}"
+    )
+    attempt = f"attempt {key.ordinal} of {key.experiment} (launch sha256:{key.launch_digest[:8]})"
     if record.state is RunState.SUCCEEDED:
         state, message = SubmitState.FINISHED_BEFORE, f"already finished as {job_id}: nothing to submit"
     elif record.state is RunState.FAILED:
         state = SubmitState.FAILED_BEFORE
         message = (
-            f"attempt {key.ordinal} of {key.experiment} (launch sha256:{key.launch_digest[:8]}) failed as "
-            f"{job_id}: "
-            f"{record.reason or 'no reason was recorded'}. Nothing was submitted. To try the same document "
-            "again, "
-            f"ask for a relaunch explicitly (--relaunch): it becomes attempt {key.ordinal + 1}"
+            f"{attempt} failed as {job_id}: {record.reason or 'no reason was recorded'}. Nothing was "
+            f"submitted. To try the same document again, {again}"
+        )
+    elif record.state is RunState.CANCELLED:
+        state = SubmitState.CANCELLED_BEFORE
+        message = (
+            f"{attempt} was cancelled: {record.reason or 'no reason was recorded'}. Nothing was submitted. "
+            f"To run the same document after all, {again}"
         )
     else:
         return None
     return SubmitOutcome(state=state, key=key, job_id=job_id, record=record, message=message)
+
+
+def _other_place(record: RunRecord, facts: LaunchFacts) -> SubmitOutcome | None:
+    """The outcome if the record is of a run elsewhere, else None.
+
+    A rehearsal must not pass for the run, and the job of somebody else's local Iris cannot be looked up in
+    ours: it would be taken for lost.
+    """
+    opening = record.events[0]
+    differing = [
+        f"{name} {recorded}, this launch {ours}"
+        for name, recorded, ours in (
+            ("runtime", record.runtime, facts.runtime),
+            ("cluster", record.cluster, facts.cluster),
+            # Written as null for real object storage, and not at all by earlier versions.
+            ("objects", opening.facts.get("object_root", facts.object_root_url), facts.object_root_url),
+        )
+        if recorded != ours and not (recorded is None and name != "objects")
+    ]
+    if not differing:
+        return None
+    return SubmitOutcome(
+        state=SubmitState.CONFLICT,
+        key=record.key,
+        job_id=record.coordinator_job_id,
+        record=record,
+        message=(
+            f"{record.key} was begun by {opening.by} at {opening.at} in another place: "
+            f"{'; '.join(differing)}. One store holds one run of a document: give this one another store "
+            "with --store"
+        ),
+    )
 
 
 def _other_graph(record: RunRecord, bundle: LaunchBundle) -> SubmitOutcome | None:

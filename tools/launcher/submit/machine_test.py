@@ -3,6 +3,7 @@ import multiprocessing
 import sys
 
 import pytest
+from pydantic import SecretStr
 
 from tools.launcher.documents.canonical import digest_of, sha256_hex
 from tools.launcher.iris.jobs import IrisUnreachable, JobFacts, JobNameTaken, JobRefused, ReplyLost, TaskFacts
@@ -13,6 +14,7 @@ from tools.launcher.store.object_store import ObjectConflict, PutOutcome
 from tools.launcher.store.records import RunKey, RunState, append_event, list_records, load_record
 from tools.launcher.submit.code_archive import CodeArchive
 from tools.launcher.submit.machine import SubmitState, submit_once
+from tools.launcher.submit.provenance import provenance_key
 from tools.launcher.submit.request import LaunchFacts, LaunchMismatch
 from tools.launcher.submit.source_state import SourceState
 
@@ -21,17 +23,33 @@ LAUNCH = {
     "iris": {"allocation": {"num_nodes": 2, "gpus_per_node": 8, "gpu_variant": "H100", "cpu": 4}},
 }
 DIGEST = digest_of(LAUNCH)
+
+
+def step(address, kind, *deps):
+    name, version = address.split("@")
+    return {
+        "address": address,
+        "name": name,
+        "version": version,
+        "kind": kind,
+        "fingerprint": sha256_hex(address.encode()),
+        "adopted": False,
+        "deps": list(deps),
+        "config": {"runtime_commit": "c" * 40} if kind == "skyrl" else {},
+    }
+
+
 GRAPH = {
     "schema": 1,
     "experiment": "//experiments/cat_count:cat_count",
     "experiment_name": "cat_count",
-    "stages": {"import": "model@1", "rl": "run@1", "evaluate": "eval@1"},
+    "stages": {"import": "model@2026.11.30", "rl": "run@2026.11.30", "evaluate": "eval@2026.11.30"},
     "default_stage": "rl",
     "steps": [
-        {"address": "model@1", "deps": []},
-        {"address": "data@1", "deps": []},
-        {"address": "run@1", "deps": ["model@1", "data@1"]},
-        {"address": "eval@1", "deps": ["run@1"]},
+        step("model@2026.11.30", "hf_model"),
+        step("data@2026.11.30", "dataset"),
+        step("run@2026.11.30", "skyrl", "model@2026.11.30", "data@2026.11.30"),
+        step("eval@2026.11.30", "evaluate", "run@2026.11.30"),
     ],
 }
 BUNDLE = LaunchBundle(
@@ -85,6 +103,9 @@ class FakeIris:
             raise IrisUnreachable("http://127.0.0.1:1", 10.0)
         return self.jobs.get(job_id)
 
+    def children(self, job_id):
+        return ()
+
     def end(self, state, error="", exit_code=1):
         task = TaskFacts(index=0, state=state, exit_code=exit_code, error=error, attempts=1)
         for job_id, job in self.jobs.items():
@@ -122,7 +143,7 @@ def facts_for(store, **changes):
 
 def launch(store, iris, bundle=BUNDLE, who="ann@desk", **changes):
     source = SOURCE.model_copy(update={"who": who})
-    return submit_once(store, iris, bundle, facts_for(store, **changes), source, CODE)
+    return submit_once(store, iris, bundle, facts_for(store, **changes), source, CODE, secrets={})
 
 
 def kinds(record):
@@ -144,7 +165,7 @@ def test_the_first_launch_submits_and_records_everything(store):
     assert record == load_record(store, KEY)
     assert kinds(record) == ["intent", "submitted"]
     assert record.job_name == NAME
-    assert record.artifacts == ("model@1", "data@1", "run@1")
+    assert record.artifacts == ("model@2026.11.30", "data@2026.11.30", "run@2026.11.30")
     assert record.topology == {"num_nodes": 2, "gpus_per_node": 8, "gpu_variant": "H100"}
     assert (record.runtime_commit, record.recipe_digest, record.cluster) == ("c" * 40, "b" * 64, "local")
     assert (record.who, record.source_commit, record.dirty) == ("ann@desk", "d" * 40, True)
@@ -185,7 +206,8 @@ def test_a_failed_attempt_is_not_restarted_silently(store):
     assert not outcome.state.has_job
     assert outcome.message == (
         f"attempt 1 of cat_count (launch sha256:{DIGEST[:8]}) failed as {JOB_ID}: rank 1 never joined. "
-        "Nothing was submitted. To try the same document again, ask for a relaunch explicitly (--relaunch): "
+        "Nothing was submitted. To try the same document again, ask for a relaunch explicitly "
+        '(--relaunch --authorize="who: why"): '
         "it becomes attempt 2"
     )
     assert len(iris.requests) == 1
@@ -211,7 +233,8 @@ def test_an_unreachable_scheduler_changes_nothing(store):
     outcome = launch(store, iris)
     assert outcome.state is SubmitState.UNREACHABLE
     assert outcome.message.startswith(
-        "Iris at http://127.0.0.1:1 did not answer within 10 s; nothing was changed"
+        "Iris at http://127.0.0.1:1 did not answer within 10 s (the Iris client's own default is "
+        "30 minutes); nothing was changed"
     )
     assert outcome.message.endswith("Nothing was submitted by this call")
     assert kinds(outcome.record) == ["intent"]
@@ -225,7 +248,7 @@ def test_the_record_names_the_code_that_was_submitted(store):
     iris = FakeIris("unreachable")
     launch(store, iris)
     other = CodeArchive(data=b"other", sha256=sha256_hex(b"other"))
-    outcome = submit_once(store, iris, BUNDLE, facts_for(store), SOURCE, other)
+    outcome = submit_once(store, iris, BUNDLE, facts_for(store), SOURCE, other, secrets={})
     intent, submitted = outcome.record.events
     assert (intent.facts["code"], submitted.facts["code"]) == (CODE.sha256, other.sha256)
     assert iris.requests[0].files == {"slipway.zip": b"other"}
@@ -357,7 +380,7 @@ def test_another_graph_around_the_same_document_is_refused(store):
     )
     append_event(store, KEY, "succeeded", "coordinator", {})
     assert launch(store, iris, bundle=other).state is SubmitState.CONFLICT
-    printed_otherwise = BUNDLE.model_copy(update={"plan_json": b"[]"})
+    printed_otherwise = BUNDLE.model_copy(update={"plan_json": b'{"printed": "otherwise"}'})
     assert launch(store, iris, bundle=printed_otherwise).state is SubmitState.FINISHED_BEFORE
 
 
@@ -400,7 +423,7 @@ def test_another_stage_is_another_record(store):
     outcome = launch(store, iris, stage="import")
     assert outcome.job_id == f"/slipway/cat_count-{DIGEST[:8]}-1-import"
     assert outcome.key.experiment == "cat_count.import"
-    assert outcome.record.artifacts == ("model@1",)
+    assert outcome.record.artifacts == ("model@2026.11.30",)
     assert launch(store, iris).job_id == JOB_ID
     assert len(list_records(store)) == 2
 
@@ -449,6 +472,126 @@ def test_a_changed_document_is_refused_before_anything_is_stored(store):
     assert store.list("") == ()
 
 
+def test_a_version_of_another_recipe_stops_the_launch_before_its_intent(store):
+    iris = FakeIris()
+    steps = [
+        {**each, "fingerprint": "e" * 64} if each["kind"] == "skyrl" else each for each in GRAPH["steps"]
+    ]
+    other = BUNDLE.model_copy(update={"graph_json": json.dumps({**GRAPH, "steps": steps}).encode()})
+    launch(store, iris, experiment_name="cat_count", bundle=other, ordinal=2)
+    outcome = launch(store, iris, who="bob@lap")
+    assert outcome.state is SubmitState.TAKEN
+    assert not outcome.state.has_job
+    assert (outcome.record, outcome.job_id) == (None, None)
+    for part in ("run@2026.11.30", "e" * 12, sha256_hex(b"run@2026.11.30")[:12], "ann@desk"):
+        assert part in outcome.message
+    assert store.list(f"runs/cat_count/{DIGEST}/1/") == ()
+    assert len(iris.requests) == 1
+
+
+def test_a_version_whose_turn_is_anothers_stops_the_launch_before_its_intent(store):
+    iris = FakeIris()
+    first = launch(store, iris)
+    outcome = launch(store, iris, ordinal=2)
+    assert outcome.state is SubmitState.TAKEN
+    assert outcome.record is None
+    assert f"run@2026.11.30 is the turn of cat_count/{DIGEST[:8]}/1, taken by ann@desk at " in outcome.message
+    assert list(iris.jobs) == [first.job_id]
+    # The holder ended without a word: whoever wants the turn finds that out, and gets it.
+    iris.end("killed", "node lost")
+    assert launch(store, iris, ordinal=2).state is SubmitState.SUBMITTED
+
+
+@pytest.mark.parametrize(
+    ("changes", "differs"),
+    [
+        ({"runtime": "marinskyrl"}, "runtime rehearsal, this launch marinskyrl"),
+        ({"cluster": "cw-us-east-02a"}, "cluster local, this launch cw-us-east-02a"),
+        ({"object_root_url": None}, "objects file:///objects, this launch None"),
+        ({"object_root_url": "file:///bob"}, "objects file:///objects, this launch file:///bob"),
+    ],
+)
+def test_a_run_of_another_place_is_neither_followed_nor_settled(store, changes, differs):
+    iris = FakeIris()
+    launch(store, iris)
+    before = load_record(store, KEY)
+    iris.jobs.clear()  # In the other place's scheduler nobody knows the job.
+    outcome = launch(store, iris, who="bob@lap", **changes)
+    assert outcome.state is SubmitState.CONFLICT
+    assert outcome.message == (
+        f"{KEY} was begun by ann@desk at {before.when} in another place: {differs}. One store holds one run "
+        "of a document: give this one another store with --store"
+    )
+    assert load_record(store, KEY) == before
+
+
+def test_a_cancelled_run_is_not_started_again(store):
+    iris = FakeIris()
+    launch(store, iris)
+    append_event(store, KEY, "cancelled", "ann@desk", {"reason": "cancelled by ann: wrong data"})
+    outcome = launch(store, iris)
+    assert outcome.state is SubmitState.CANCELLED_BEFORE
+    assert not outcome.state.has_job
+    assert outcome.message == (
+        f"attempt 1 of cat_count (launch sha256:{DIGEST[:8]}) was cancelled: cancelled by ann: wrong data. "
+        "Nothing was submitted. To run the same document after all, ask for a relaunch explicitly "
+        "(--relaunch "
+        '--authorize="who: why"): it becomes attempt 2'
+    )
+    assert len(iris.requests) == 1
+
+
+def test_provenance_is_written_with_the_submission_and_made_up_for(store, tmp_path):
+    class Dies(FileStore):
+        def put_if_absent(self, key, data):
+            if key.endswith("provenance.json"):
+                raise Crash
+            return super().put_if_absent(key, data)
+
+    iris = FakeIris()
+    with pytest.raises(Crash):
+        launch(Dies(tmp_path), iris)
+    assert load_record(store, KEY).state is RunState.SUBMITTED
+    assert not store.exists(provenance_key(KEY))
+    launch(store, iris)
+    statement = store.get(provenance_key(KEY))
+    append_event(store, KEY, "succeeded", "coordinator", {})
+    launch(store, iris)
+    assert store.get(provenance_key(KEY)) == statement
+
+
+def test_no_secret_is_in_anything_that_is_kept(store, tmp_path):
+    value = "hidden-5f0c1d7e"
+    iris = FakeIris()
+    source = SOURCE.model_copy()
+    facts = facts_for(store, credentials=("WANDB_API_KEY",))
+    secrets = {"WANDB_API_KEY": SecretStr(value)}
+    outcome = submit_once(store, iris, BUNDLE, facts, source, CODE, secrets=secrets)
+    (request,) = iris.requests
+    assert request.secrets == secrets
+    assert outcome.record.forwarded_names == ("SLIPWAY_REHEARSAL_STEP_SECONDS", "WANDB_API_KEY")
+    kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert kept and not any(value.encode() in data for data in kept)
+    assert value not in repr(request) + repr(outcome) + str(request.argv) + str(request.env)
+
+
+def test_secrets_that_are_not_the_declared_ones_are_refused_before_anything_is_stored(store):
+    with pytest.raises(LaunchMismatch, match="the declared ones differ: WANDB_API_KEY"):
+        launch(store, FakeIris(), credentials=("WANDB_API_KEY",))
+    assert store.list("") == ()
+
+
+def test_what_a_later_call_answered_for_is_recorded_with_its_submission(store):
+    iris = FakeIris("unreachable")
+    launch(store, iris, gates={"gates": {"smoke": "passed"}, "overrides": {}})
+    outcome = launch(
+        store, iris, gates={"gates": {"smoke": "overridden"}, "overrides": {"smoke": "ann: down"}}
+    )
+    intent, submitted = outcome.record.events
+    assert intent.facts["overrides"] == {}
+    assert submitted.facts["overrides"] == {"smoke": "ann: down"}
+
+
 class Countdown:
     """Crashes at one of the boundaries before and after every call of store and scheduler."""
 
@@ -494,6 +637,7 @@ def test_a_crash_at_any_step_is_resolved_by_the_next_call(tmp_path, script):
                 facts_for(store),
                 SOURCE,
                 CODE,
+                secrets={},
             )
         except Crash:
             crashes += 1
@@ -537,6 +681,9 @@ class FileIris(FakeIris):
         if not self.folder.exists(job_id[1:]):
             return None
         return job_of(tuple(json.loads(self.folder.get(job_id[1:]))), job_id)
+
+    def children(self, job_id):
+        return ()
 
 
 def test_eight_launchers_at_once_make_one_job(tmp_path):

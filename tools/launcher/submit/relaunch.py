@@ -1,19 +1,85 @@
 """Which ordinal a relaunch gets, and when there may be none."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from tools.launcher.iris.jobs import is_terminal
+from tools.launcher.iris.jobs import JobFacts, is_terminal
+from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.records import RunRecord, RunState
-from tools.launcher.submit.settle import Describes
+from tools.launcher.store.version_claims import latest_claim
+from tools.launcher.submit.settle import LooksAtJobs, settle
 
 # The scheduler ends the children of a job that has ended within seconds.
 QUIET_SECONDS = 30.0
 _POLL_SECONDS = 0.5
+_SHOWN_DIGITS = 12
 
 
 class RelaunchRefused(Exception):
     """A new attempt may not be started now. The message says which attempt is in the way and what to do."""
+
+
+def prepare_relaunch(
+    store: ObjectStore,
+    gateway: LooksAtJobs,
+    records: Sequence[RunRecord],
+    by: str,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Bring the earlier attempts to their ends on record and return the ordinal of a new one.
+
+    Args:
+        store: where the records are.
+        gateway: the scheduler that had their jobs.
+        records: all records of one experiment and launch digest.
+        by: who relaunches, `user@host`.
+        clock, sleep: monotonic seconds, and waiting; tests give their own.
+
+    Raises:
+        RelaunchRefused: an attempt lives or may live, or a job of one does not end.
+        IrisError, StoreError: as gateway and store.
+    """
+    settled = [settle(store, gateway, record, by) for record in records]
+    ordinal = relaunch_ordinal(settled)
+    wait_until_quiet(gateway, settled, clock=clock, sleep=sleep)
+    # Those that had left jobs have none now: on record they are over, and pass their turn on.
+    for record in settled:
+        settle(store, gateway, record, by)
+    return ordinal
+
+
+def refuse_repinned(store: ObjectStore, step: Mapping[str, Any], runtime_commit: str) -> None:
+    """Refuse a relaunch of a bundle whose version was launched by another recipe or runtime since.
+
+    Args:
+        store: shared by everybody who launches the version.
+        step: the RL step, as the bundle's graph has it.
+        runtime_commit: of the bundle.
+
+    Raises:
+        RelaunchRefused: the version's checkpoints may be the other's by now.
+        StoreError: the store failed.
+    """
+    held = latest_claim(store, step["name"], step["version"])
+    if held is None or held.fingerprint == step["fingerprint"]:
+        return
+    if held.fingerprint in (step.get("compatible") or ()):
+        return
+    if held.runtime != runtime_commit:
+        what = f"with the runtime {held.runtime}, and this attempt's bundle is pinned to {runtime_commit}"
+    else:
+        what = (
+            f"as another recipe ({held.fingerprint[:_SHOWN_DIGITS]}, this bundle's is "
+            f"{step['fingerprint'][:_SHOWN_DIGITS]})"
+        )
+    raise RelaunchRefused(
+        f"{step['name']}@{step['version']} was launched since by {held.by} at {held.at} {what}. Its checkpoints may "
+        "be that launch's. Publish a fresh version and launch it, or relaunch the run of launch "
+        f"sha256:{held.launch[:8]}"
+    )
 
 
 def relaunch_ordinal(records: Sequence[RunRecord]) -> int:
@@ -47,7 +113,7 @@ def relaunch_ordinal(records: Sequence[RunRecord]) -> int:
 
 
 def wait_until_quiet(
-    gateway: Describes,
+    gateway: LooksAtJobs,
     records: Sequence[RunRecord],
     *,
     seconds: float = QUIET_SECONDS,
@@ -58,8 +124,9 @@ def wait_until_quiet(
 
     Args:
         gateway: the scheduler.
-        records: of the attempts, ended by their records.
-        seconds: how long jobs that are being ended may take.
+        records: attempts that have ended by their records; a job may take a moment longer, and a child whose
+            coordinator gave up runs on.
+        seconds: how long to wait in all.
         clock, sleep: monotonic seconds, and waiting; tests give their own.
 
     Raises:
@@ -68,12 +135,20 @@ def wait_until_quiet(
     """
     deadline = clock() + seconds
     for record in records:
-        for job_id in (*record.child_job_ids, *filter(None, [record.coordinator_job_id])):
-            while (job := gateway.describe(job_id)) is not None and not is_terminal(job.state):
-                if clock() >= deadline:
-                    raise RelaunchRefused(
-                        f"{record.key} is {record.state}, but its job {job_id} is still {job.state} after "
-                        f"{seconds:g} s, and two attempts would write the same checkpoints. "
-                        "Wait for its end or cancel it, then relaunch"
-                    )
-                sleep(_POLL_SECONDS)
+        while (job := _one_that_works(gateway, record)) is not None:
+            if clock() >= deadline:
+                raise RelaunchRefused(
+                    f"{record.key} is {record.state}, but its job {job.job_id} is still {job.state} after "
+                    f"{seconds:g} s, and two attempts would write the same checkpoints. "
+                    "Wait for its end or cancel it, then relaunch"
+                )
+            sleep(_POLL_SECONDS)
+
+
+def _one_that_works(gateway: LooksAtJobs, record: RunRecord) -> JobFacts | None:
+    """A job of the run that has not ended, also one that its coordinator had no time to record."""
+    coordinator = record.coordinator_job_id
+    known = [*record.child_job_ids, *([coordinator] if coordinator is not None else [])]
+    jobs = [job for job_id in known if (job := gateway.describe(job_id)) is not None]
+    jobs += gateway.children(coordinator) if coordinator is not None else ()
+    return next((job for job in jobs if not is_terminal(job.state)), None)

@@ -4,8 +4,16 @@ import pytest
 
 from tools.launcher.iris.jobs import JobFacts
 from tools.launcher.store.file_store import FileStore
-from tools.launcher.store.records import RunKey, append_event, list_records
-from tools.launcher.submit.relaunch import RelaunchRefused, relaunch_ordinal, wait_until_quiet
+from tools.launcher.store.records import RunKey, append_event, list_records, load_record
+from tools.launcher.store.version_claims import VersionClaim, claim_versions, latest_claim
+from tools.launcher.submit.relaunch import (
+    RelaunchRefused,
+    prepare_relaunch,
+    refuse_repinned,
+    relaunch_ordinal,
+    wait_until_quiet,
+)
+from tools.launcher.submit.turns import is_over
 
 
 def records_of(tmp_path, *histories):
@@ -76,8 +84,8 @@ def test_records_of_two_launches_are_a_mistake(tmp_path):
 class Ending:
     """A scheduler whose jobs run until it was asked `looks` times."""
 
-    def __init__(self, looks):
-        self.looks, self.now, self.asked = looks, 0.0, []
+    def __init__(self, looks, unrecorded=()):
+        self.looks, self.unrecorded, self.now, self.asked = looks, unrecorded, 0.0, []
 
     def describe(self, job_id):
         self.asked.append(job_id)
@@ -86,15 +94,25 @@ class Ending:
             job_id=job_id, name="x", state=state, error="", pending_reason="", argv=(), env={}, tasks=()
         )
 
+    def children(self, job_id):
+        return tuple(self.describe(child) for child in self.unrecorded)
+
     def sleep(self, seconds):
         self.now += seconds
 
 
 def test_a_relaunch_waits_for_the_jobs_of_ended_attempts(tmp_path):
     records = records_of(tmp_path, ["intent", "submitted", "child_submitted", "failed"])
-    iris = Ending(looks=3)
+    iris = Ending(looks=6)
     wait_until_quiet(iris, records, clock=lambda: iris.now, sleep=iris.sleep)
     assert iris.now == 1.5 and set(iris.asked) == {"/slipway/cat-aaaaaaaa-1"}
+
+
+def test_a_relaunch_waits_for_a_child_that_was_never_recorded(tmp_path):
+    records = records_of(tmp_path, ["intent", "submitted", "failed"])
+    iris = Ending(looks=4, unrecorded=["/slipway/cat-aaaaaaaa-1/gang"])
+    wait_until_quiet(iris, records, clock=lambda: iris.now, sleep=iris.sleep)
+    assert iris.now == 1.0 and iris.asked[-1] == "/slipway/cat-aaaaaaaa-1/gang"
 
 
 def test_a_relaunch_never_runs_beside_a_job_that_does_not_end(tmp_path):
@@ -107,6 +125,60 @@ def test_a_relaunch_never_runs_beside_a_job_that_does_not_end(tmp_path):
         "after 30 s, and two attempts would write the same checkpoints. Wait for its end or cancel it, then "
         "relaunch"
     )
+
+
+def test_before_a_relaunch_the_earlier_attempts_are_over_on_record(tmp_path):
+    """Else their turn would not pass on."""
+    store = FileStore(tmp_path)
+    key = RunKey(experiment="cat", launch_digest="a" * 64, ordinal=1)
+    for kind in ("intent", "submitted", "failed"):
+        facts = {"job_id": "/slipway/cat-aaaaaaaa-1", "reason": "ended by SIGTERM", "interrupted": True}
+        append_event(store, key, kind, "coordinator", facts)
+    assert not is_over(load_record(store, key))
+    iris = Ending(looks=3)
+    ordinal = prepare_relaunch(
+        store, iris, list_records(store), "bob@lab", clock=lambda: iris.now, sleep=iris.sleep
+    )
+    record = load_record(store, key)
+    assert ordinal == 2 and is_over(record) and record.reason == "ended by SIGTERM"
+
+
+STEP = {"name": "lab/cat", "version": "2026.11.30", "fingerprint": "1" * 64}
+
+
+def claim(store, fingerprint, runtime, compatible=()):
+    claims = [
+        VersionClaim(
+            name=STEP["name"],
+            version=STEP["version"],
+            fingerprint=fingerprint,
+            runtime_commit=runtime,
+            launch="e" * 64,
+            compatible=compatible,
+        )
+    ]
+    claim_versions(store, claims, "ann@desk")
+
+
+def test_a_relaunch_after_a_repin_needs_a_fresh_version(tmp_path):
+    store = FileStore(tmp_path)
+    refuse_repinned(store, STEP, "a" * 40)
+    claim(store, "1" * 64, "a" * 40)
+    refuse_repinned(store, STEP, "a" * 40)
+    claim(store, "2" * 64, "b" * 40, compatible=("1" * 64,))
+    at = latest_claim(store, STEP["name"], STEP["version"]).at
+    with pytest.raises(RelaunchRefused) as caught:
+        refuse_repinned(store, STEP, "a" * 40)
+    assert str(caught.value) == (
+        f"lab/cat@2026.11.30 was launched since by ann@desk at {at} with the runtime {'b' * 40}, and this attempt's "
+        f"bundle is pinned to {'a' * 40}. Its checkpoints may be that launch's. Publish a fresh version and launch "
+        "it, or relaunch the run of launch sha256:eeeeeeee"
+    )
+    with pytest.raises(
+        RelaunchRefused, match="as another recipe \\(222222222222, this bundle's is 111111111111\\)"
+    ):
+        refuse_repinned(store, STEP, "b" * 40)
+    refuse_repinned(store, STEP | {"compatible": ["2" * 64]}, "a" * 40)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The coordinator's job request: a pure function of the launch."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from tools.launcher.graph.names import sanitised_job_name
 from tools.launcher.iris.jobs import JobRequest
@@ -10,6 +11,7 @@ from tools.launcher.iris.route import EMBEDDED, Route
 from tools.launcher.iris.task_bootstrap import CODE_ARCHIVE, bootstrap_argv
 from tools.launcher.store.records import RunKey
 from tools.launcher.submit.code_archive import CodeArchive
+from tools.launcher.submit.remote_setup import REQUIREMENTS_FILE, setup_script
 
 # A fixed user makes a job's name one name for everybody: two people who launch one digest meet.
 IRIS_USER = "slipway"
@@ -21,8 +23,10 @@ COORDINATOR_CPU = 4.0
 COORDINATOR_MEMORY = "16GB"
 COORDINATOR_DISK = "64GB"
 
-# A failed coordinator has said why in the record, and starting an attempt again is asked for explicitly.
-COORDINATOR_TASK_RETRIES = 0
+# Iris ends a coordinator whose time is over and leaves its child; before that it ends the child itself.
+DEADLINE_MARGIN_SECONDS = 300
+
+Priority = Literal["production", "interactive", "batch", "system"]
 
 
 class LaunchMismatch(Exception):
@@ -41,14 +45,18 @@ class LaunchFacts(BaseModel):
         object_root_url: `file:///…` of the folder that stands for all buckets; None reaches the real ones.
         coordinator_timeout_hours: deadline of the coordinator, in hours.
         max_retries: how often Iris starts a coordinator that was killed again (`IrisSkyRLExecution`).
+        priority: band of the launch document, None for the one Iris gives.
         credentials: names of the declared credentials. Their values are never part of this.
         runtime: who trains: the stand-in, or the pinned MarinSkyRL commit.
         route: how the cluster's controller is reached.
         shape: what a smoke run must have in common with this launch (`submit.gates`).
         gates: `GateReport.facts()`.
         authorized: `who: why` of a relaunch, None of a first launch.
-        rehearsal_variables: settings of a rehearsal, `SLIPWAY_REHEARSAL_*`, for the coordinator's environment.
-            Iris keeps a job's environment readable by everyone: no secret goes here.
+        rehearsal_variables: settings of a rehearsal, `SLIPWAY_REHEARSAL_*`, for the coordinator's
+            environment. Iris keeps a job's environment readable by everyone: no secret goes here.
+        store_variables: what the coordinator's environment needs to reach the store, likewise no secret.
+        requirements: the packages that the coordinator's task installs first (`remote_setup`); b"" where a
+            task has them.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -62,6 +70,7 @@ class LaunchFacts(BaseModel):
     object_root_url: str | None
     coordinator_timeout_hours: int = Field(ge=1)
     max_retries: int = Field(default=0, ge=0)
+    priority: Priority | None = None
     credentials: tuple[str, ...] = ()
     runtime: Literal["rehearsal", "marinskyrl"] = "rehearsal"
     route: Route = EMBEDDED
@@ -69,6 +78,8 @@ class LaunchFacts(BaseModel):
     gates: dict[str, Any] = {}
     authorized: str | None = None
     rehearsal_variables: dict[str, str] = {}
+    store_variables: dict[str, str] = {}
+    requirements: bytes = b""
 
 
 def run_key(facts: LaunchFacts, launch_digest: str) -> RunKey:
@@ -98,7 +109,12 @@ def coordinator_job_name(facts: LaunchFacts, launch_digest: str) -> str:
 
 
 def coordinator_request(
-    facts: LaunchFacts, *, launch_digest: str, bundle_digest: str, code: CodeArchive
+    facts: LaunchFacts,
+    *,
+    launch_digest: str,
+    bundle_digest: str,
+    code: CodeArchive,
+    secrets: Mapping[str, SecretStr],
 ) -> JobRequest:
     """Return the request; the same arguments give the same request.
 
@@ -106,37 +122,57 @@ def coordinator_request(
         facts: the launch.
         launch_digest, bundle_digest: 64 hex digits, which the coordinator checks what it reads against.
         code: the launcher's code for the task.
+        secrets: value of each name in `facts.credentials`. They are in the request's `secrets` and nowhere
+            else in it.
 
     Raises:
-        LaunchMismatch: a name, digest or ordinal that no record can have.
+        LaunchMismatch: a name, digest or ordinal that no record can have, or secrets that are not the
+            declared ones.
     """
     key = run_key(facts, launch_digest)
+    if set(secrets) != set(facts.credentials):
+        differing = ", ".join(sorted(set(secrets) ^ set(facts.credentials)))
+        raise LaunchMismatch(
+            f"the credentials handed over and the declared ones differ: {differing}. Declare in the "
+            "execution's `credentials` what the run needs, and set those variables"
+        )
+    seconds = facts.coordinator_timeout_hours * 3600
+    arguments = [
+        f"--store={facts.store_url}",
+        *([] if facts.object_root_url is None else [f"--object-root={facts.object_root_url}"]),
+        f"--bundle={bundle_digest}",
+        f"--launch={launch_digest}",
+        f"--experiment={key.experiment}",
+        f"--ordinal={facts.ordinal}",
+        f"--stage={facts.stage}",
+        f"--runtime={facts.runtime}",
+        f"--deadline-seconds={seconds - DEADLINE_MARGIN_SECONDS}",
+        *(f"--credential={name}" for name in sorted(facts.credentials)),
+    ]
     return JobRequest(
         name=coordinator_job_name(facts, launch_digest),
         user=IRIS_USER,
-        argv=bootstrap_argv(
-            COORDINATOR_MODULE,
-            (
-                f"--store={facts.store_url}",
-                f"--object-root={facts.object_root_url}",
-                f"--bundle={bundle_digest}",
-                f"--launch={launch_digest}",
-                f"--experiment={key.experiment}",
-                f"--ordinal={facts.ordinal}",
-                f"--stage={facts.stage}",
-            ),
-        ),
+        argv=bootstrap_argv(COORDINATOR_MODULE, arguments),
         cpu=COORDINATOR_CPU,
         memory=COORDINATOR_MEMORY,
         disk=COORDINATOR_DISK,
         replicas=1,
         gpu_variant=None,
         gpus_per_task=0,
-        files={CODE_ARCHIVE: code.data},
-        env=facts.rehearsal_variables,
-        timeout_seconds=facts.coordinator_timeout_hours * 3600,
-        max_task_retries=COORDINATOR_TASK_RETRIES,
+        files={
+            CODE_ARCHIVE: code.data,
+            **({REQUIREMENTS_FILE: facts.requirements} if facts.requirements else {}),
+        },
+        env={**facts.rehearsal_variables, **facts.store_variables},
+        timeout_seconds=seconds,
+        max_task_retries=facts.max_retries,
         coscheduled=False,
+        secrets=dict(secrets),
+        setup_scripts=(setup_script(),) if facts.requirements else (),
+        priority=facts.priority,
+        target_cluster=facts.route.target_cluster,
+        # A coordinator that Iris starts again takes up the child that runs; see coordinator/walk.py.
+        children_survive=True,
     )
 
 

@@ -1,12 +1,15 @@
 import sys
 
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from tools.launcher.documents.canonical import sha256_hex
+from tools.launcher.iris.route import Route
 from tools.launcher.submit.code_archive import CodeArchive
+from tools.launcher.submit.remote_setup import setup_script
 from tools.launcher.submit.request import (
     LaunchFacts,
+    LaunchMismatch,
     argument_of,
     coordinator_job_name,
     coordinator_request,
@@ -27,8 +30,30 @@ FACTS = LaunchFacts(
 )
 
 
-def request(facts=FACTS):
-    return coordinator_request(facts, launch_digest=DIGEST, bundle_digest=BUNDLE, code=CODE)
+REMOTE = LaunchFacts(
+    experiment_name="gsm8k_grpo",
+    stage="rl",
+    default_stage="rl",
+    ordinal=1,
+    cluster="cw-us-east-02a",
+    store_url="gs://team/slipway",
+    object_root_url=None,
+    coordinator_timeout_hours=24,
+    max_retries=3,
+    priority="batch",
+    credentials=("WANDB_API_KEY", "HF_TOKEN"),
+    runtime="marinskyrl",
+    route=Route(scheduler="iris", config="marin.yaml", target_cluster="cw-us-east-02a"),
+    store_variables={"STORAGE_EMULATOR_HOST": "http://127.0.0.1:1"},
+    requirements=b"pydantic==2",
+)
+SECRETS = {name: SecretStr(f"value of {name}") for name in REMOTE.credentials}
+
+
+def request(facts=FACTS, secrets=None):
+    return coordinator_request(
+        facts, launch_digest=DIGEST, bundle_digest=BUNDLE, code=CODE, secrets=secrets or {}
+    )
 
 
 def test_the_request_is_a_pure_function_of_the_launch():
@@ -57,11 +82,54 @@ def test_the_arguments_say_what_to_run():
         "--experiment=cat_count",
         "--ordinal=1",
         "--stage=rl",
+        "--runtime=rehearsal",
+        "--deadline-seconds=10500",
     )
     # Iris rewrites an argument that starts with a container path.
     assert not any(word.startswith("/") for word in argv)
     assert argument_of(argv, "launch") == DIGEST
     assert argument_of(argv, "lau") is None
+
+
+def test_a_request_for_a_real_cluster():
+    made = request(REMOTE, SECRETS)
+    assert made.argv[4:] == (
+        "--store=gs://team/slipway",
+        f"--bundle={BUNDLE}",
+        f"--launch={DIGEST}",
+        "--experiment=gsm8k_grpo",
+        "--ordinal=1",
+        "--stage=rl",
+        "--runtime=marinskyrl",
+        "--deadline-seconds=86100",
+        "--credential=HF_TOKEN",
+        "--credential=WANDB_API_KEY",
+    )
+    assert (made.priority, made.target_cluster, made.timeout_seconds) == ("batch", "cw-us-east-02a", 86400)
+    assert (made.max_task_retries, made.children_survive) == (3, True)
+    assert made.env == {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:1"}
+    assert made.setup_scripts == (setup_script(),)
+    assert made.files == {"slipway.zip": b"zip", "coordinator-requirements.txt": b"pydantic==2"}
+
+
+def test_a_secret_is_nowhere_but_among_the_secrets():
+    made = request(REMOTE, SECRETS)
+    assert made.secrets == SECRETS
+    shown = made.model_dump(mode="json", exclude={"files"})
+    for text in (repr(made), str(shown), made.model_dump_json(exclude={"files"})):
+        assert "value of" not in text
+
+
+@pytest.mark.parametrize("names", [("HF_TOKEN",), ("HF_TOKEN", "WANDB_API_KEY", "OTHER")])
+def test_other_secrets_than_the_declared_ones_are_refused(names):
+    secrets = {name: SecretStr("hidden") for name in names}
+    with pytest.raises(LaunchMismatch) as raised:
+        request(REMOTE, secrets)
+    differing = "WANDB_API_KEY" if len(names) == 1 else "OTHER"
+    assert str(raised.value) == (
+        f"the credentials handed over and the declared ones differ: {differing}. Declare in the execution's "
+        "`credentials` what the run needs, and set those variables"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,21 @@
 """Closing the record of a run whose coordinator ended without a word."""
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from pydantic import ValidationError
+
 from tools.launcher.iris.jobs import JobFacts, is_terminal
+from tools.launcher.iris.route import EMBEDDED, Route
 from tools.launcher.store.object_store import ObjectStore
-from tools.launcher.store.records import RunRecord, append_event, load_record
+from tools.launcher.store.records import (
+    RecordError,
+    RunKey,
+    RunRecord,
+    append_event,
+    load_record,
+)
 
 # What Iris puts before the task's own words: how it counts failures, and the exit code once more.
 _COUNTED = re.compile(
@@ -18,18 +28,24 @@ _KILLED = (-9, 137)
 ERROR_TAIL = 600  # Characters of the scheduler's error that go into the record: its last lines.
 
 
-class Describes(Protocol):
-    """The one thing asked of the scheduler here."""
+class LooksAtJobs(Protocol):
+    """What is asked of the scheduler here; `iris.gateway.IrisGateway` has it."""
 
     def describe(self, job_id: str) -> JobFacts | None:
         """Return what the scheduler knows of a job, None if there is no such job."""
         ...
 
+    def children(self, job_id: str) -> tuple[JobFacts, ...]:
+        """Return the direct children of a job, none of one it does not know."""
+        ...
 
-def settle(store: ObjectStore, gateway: Describes, record: RunRecord, by: str) -> RunRecord:
+
+def settle(store: ObjectStore, gateway: LooksAtJobs, record: RunRecord, by: str) -> RunRecord:
     """Return the record, brought to an end if its coordinator is gone.
 
-    A coordinator killed outright cannot write its own failure; whoever sees that it is gone does.
+    A coordinator killed outright cannot write its own failure; whoever sees that it is gone does. Where its
+    child still works the failure says so (`child_running`): such a run is no longer followed by anyone, and is not
+    over until a later call sees the child ended too.
 
     Args:
         store: where the record is.
@@ -39,25 +55,92 @@ def settle(store: ObjectStore, gateway: Describes, record: RunRecord, by: str) -
 
     Returns:
         the record as it is now: unchanged while the job lives, with a `failed` event if the job
-        ended, or was lost, and the coordinator had not recorded an end.
+        ended, or was lost, and the coordinator had not recorded an end; with a `cancelled` event if its
+        cancellation was asked for.
 
     Raises:
         IrisError, StoreError: as gateway and store.
     """
-    if not record.state.is_live or record.coordinator_job_id is None:
+    waits_for_jobs = record.leaves_jobs
+    if not (record.state.is_live or waits_for_jobs) or record.coordinator_job_id is None:
         return record
     job_id = record.coordinator_job_id
     job = gateway.describe(job_id)
     if job is not None and not is_terminal(job.state):
         return record
-    # The coordinator's last event may have come between the two questions.
+    left = _working_children(gateway, job_id, record.child_job_ids)
+    # The coordinator's last event may have come between the questions.
     current = load_record(store, record.key) or record
-    if current.state.is_final:
+    if (current.state.is_final and not waits_for_jobs) or (waits_for_jobs and left):
         return current
-    append_event(
-        store, record.key, "failed", by, {"reason": end_without_record(job_id, job), "job_id": job_id}
-    )
+    if waits_for_jobs and current.events[-1].seq != record.events[-1].seq:
+        return current
+    requests = [event.facts.get("authorized") for event in current.events if event.kind == "cancel_requested"]
+    if requests and not left:
+        # Whoever asked for it was kept from seeing it done.
+        ended = [job_id, *record.child_job_ids]
+        facts = {"authorized": requests[-1], "reason": f"by {requests[-1]}", "jobs": ended}
+        append_event(store, record.key, "cancelled", by, facts)
+    else:
+        reason = record.reason if waits_for_jobs else end_without_record(job_id, job)
+        facts = {"reason": reason, "job_id": job_id, **({"child_running": ", ".join(left)} if left else {})}
+        append_event(store, record.key, "failed", by, facts)
     return load_record(store, record.key) or current
+
+
+def settled_record_of(
+    store: ObjectStore, gateway: LooksAtJobs, route: Route, by: str
+) -> Callable[[RunKey], RunRecord | None]:
+    """Return a reader of records that settles those whose jobs are where `gateway` looks.
+
+    Only of those can a missing job be told from one that is elsewhere. An embedded cluster belongs to one user
+    of one machine: another's is elsewhere.
+
+    Args:
+        store: where records are.
+        gateway: the scheduler at the end of `route`.
+        route: how it is reached.
+        by: who asks, `user@host`.
+    """
+
+    def read(key: RunKey) -> RunRecord | None:
+        record = load_record(store, key)
+        if record is None or route_of(record) != route:
+            return record
+        if route.scheduler == "embedded" and not is_own_machine(store, record, by):
+            return record
+        return settle(store, gateway, record, by)
+
+    return read
+
+
+def route_of(record: RunRecord) -> Route:
+    """Return how the run's jobs are reached; a record from before routes were kept is of the embedded cluster.
+
+    Raises:
+        RecordError: it says something that is no route.
+    """
+    if not record.route:
+        return EMBEDDED
+    try:
+        return Route.model_validate(record.route)
+    except ValidationError as error:
+        raise RecordError(
+            f"{record.key}: its record names no usable route to a cluster: {error.errors()[0]['msg']}. It was "
+            "written by another version of the launcher: use that one"
+        ) from None
+
+
+def is_own_machine(store: ObjectStore, record: RunRecord, by: str) -> bool:
+    """True if a run on an embedded cluster is on this user's own: a store in a folder is never shared."""
+    return store.url.startswith("file:") or record.who == by
+
+
+def _working_children(gateway: LooksAtJobs, job_id: str, recorded: Sequence[str]) -> list[str]:
+    """Ids of children that have not ended, also of one that its coordinator had no time to record."""
+    known = [job for child in recorded if (job := gateway.describe(child)) is not None]
+    jobs = {job.job_id: job for job in (*known, *gateway.children(job_id))}
+    return [job.job_id for job in jobs.values() if not is_terminal(job.state)]
 
 
 def end_without_record(job_id: str, job: JobFacts | None) -> str:

@@ -1,14 +1,17 @@
 import sys
+from pathlib import Path
 
 import pytest
 
 from tools.launcher.iris.jobs import JobFacts, TaskFacts
+from tools.launcher.iris.route import EMBEDDED, Route
 from tools.launcher.store.file_store import FileStore
-from tools.launcher.store.records import RunKey, RunState, append_event, load_record
-from tools.launcher.submit.settle import settle
+from tools.launcher.store.records import RecordError, RunKey, RunState, append_event, load_record
+from tools.launcher.submit.settle import is_own_machine, route_of, settle, settled_record_of
 
 KEY = RunKey(experiment="cat", launch_digest="a" * 64, ordinal=1)
 JOB_ID = "/slipway/cat-aaaaaaaa-1"
+ELSEWHERE = Route(scheduler="iris", config="lib/iris/config/marin.yaml")
 
 
 def job(state, error="", exit_code=None):
@@ -34,6 +37,9 @@ class Iris:
         self.asked += 1
         self.before_answer()
         return self.found
+
+    def children(self, job_id):
+        return ()
 
 
 @pytest.fixture
@@ -112,6 +118,91 @@ def test_a_run_that_is_over_or_not_submitted_asks_nobody(store):
     record = load_record(store, other)
     assert settle(store, iris, record, "ann") == record
     assert iris.asked == 0
+
+
+CHILD = f"{JOB_ID}/gang"
+
+
+class IrisOfMany:
+    """A scheduler that knows these jobs."""
+
+    def __init__(self, **states):
+        self.states = {JOB_ID: states.get("coordinator"), CHILD: states.get("child")}
+
+    def describe(self, job_id):
+        state = self.states[job_id]
+        return None if state is None else job(state).model_copy(update={"job_id": job_id})
+
+    def children(self, job_id):
+        found = self.describe(CHILD) if job_id == JOB_ID else None
+        return () if found is None else (found,)
+
+
+def test_a_child_that_its_coordinator_left_behind_keeps_the_run_from_being_over(store):
+    append_event(store, KEY, "child_submitted", "coordinator", {"job_id": CHILD})
+    iris = IrisOfMany(coordinator="failed", child="running")
+    settled = settle(store, iris, load_record(store, KEY), "ann")
+    assert settled.state is RunState.FAILED and settled.leaves_jobs
+    assert settled.events[-1].facts["child_running"] == CHILD
+    assert settle(store, iris, settled, "ann") == settled
+    over = settle(store, IrisOfMany(coordinator="failed", child="failed"), settled, "ann")
+    assert over.state is RunState.FAILED and not over.leaves_jobs and over.reason == settled.reason
+
+
+def test_a_child_that_was_never_recorded_counts(store):
+    settled = settle(store, IrisOfMany(coordinator="killed", child="running"), load_record(store, KEY), "ann")
+    assert settled.leaves_jobs and settled.events[-1].facts["child_running"] == CHILD
+
+
+def test_a_cancellation_that_nobody_saw_done_is_recorded_by_whoever_sees_it(store):
+    append_event(store, KEY, "child_submitted", "coordinator", {"job_id": CHILD})
+    append_event(store, KEY, "cancel_requested", "ann@desk", {"authorized": "ann: wrong data", "jobs": []})
+    running = settle(store, IrisOfMany(coordinator="killed", child="running"), load_record(store, KEY), "bob")
+    assert running.state is RunState.FAILED and running.leaves_jobs
+    done = settle(store, IrisOfMany(coordinator="killed", child="killed"), running, "bob")
+    assert (done.state, done.reason) == (RunState.CANCELLED, "by ann: wrong data")
+    assert done.events[-1].by == "bob" and done.events[-1].facts["jobs"] == [JOB_ID, CHILD]
+    assert settle(store, IrisOfMany(), done, "bob") == done
+
+
+def test_an_interrupted_run_is_over_once_its_jobs_are_seen_ended(store):
+    append_event(store, KEY, "failed", "coordinator", {"reason": "ended by SIGTERM", "interrupted": True})
+    record = load_record(store, KEY)
+    assert record.leaves_jobs
+    # Iris starts the coordinator again, for example.
+    assert settle(store, IrisOfMany(coordinator="pending"), record, "ann") == record
+    over = settle(store, IrisOfMany(coordinator="killed"), record, "ann")
+    assert (over.state, over.reason, over.leaves_jobs) == (RunState.FAILED, "ended by SIGTERM", False)
+    append_event(store, KEY, "coordinator_started", "coordinator", {"job_id": JOB_ID})
+    assert not load_record(store, KEY).leaves_jobs
+
+
+@pytest.mark.parametrize(
+    ("route", "by", "settles"),
+    [(EMBEDDED, "ann@desk", True), (EMBEDDED, "bob@lab", True), (ELSEWHERE, "ann@desk", False)],
+)
+def test_a_reader_settles_what_its_scheduler_can_know(store, route, by, settles):
+    read = settled_record_of(store, Iris(None), route, by)
+    assert (read(KEY).state is RunState.FAILED) is settles
+    assert read(KEY.model_copy(update={"ordinal": 2})) is None
+
+
+def test_the_local_iris_of_somebody_else_is_not_asked(store):
+    class Shared(FileStore):
+        url = "gs://lab/slipway"
+
+    record = load_record(store, KEY)
+    shared = Shared(Path(store.url.removeprefix("file://")))
+    assert is_own_machine(shared, record, "ann") and not is_own_machine(shared, record, "bob@lab")
+    assert settled_record_of(shared, Iris(None), EMBEDDED, "bob@lab")(KEY) == record
+    assert settled_record_of(shared, Iris(None), EMBEDDED, "ann")(KEY).state is RunState.FAILED
+
+
+def test_a_route_that_cannot_be_read_is_named(tmp_path):
+    store = FileStore(tmp_path)
+    append_event(store, KEY, "intent", "ann", {"route": {"scheduler": "iris", "config": None}})
+    with pytest.raises(RecordError, match="its record names no usable route to a cluster"):
+        route_of(load_record(store, KEY))
 
 
 if __name__ == "__main__":

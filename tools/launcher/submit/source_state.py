@@ -22,6 +22,7 @@ class SourceState(BaseModel):
         source_commit: 40 hex digits, None if unknown.
         dirty: True if the checkout differs from that commit, None if unknown.
         note: why something is unknown; "" if nothing is.
+        changed: what differs, relative to the checkout; a folder that git does not know ends with a slash.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -31,6 +32,7 @@ class SourceState(BaseModel):
     source_commit: str | None
     dirty: bool | None
     note: str
+    changed: tuple[str, ...] = ()
 
 
 def read_source_state(environ: Mapping[str, str]) -> SourceState:
@@ -41,8 +43,15 @@ def read_source_state(environ: Mapping[str, str]) -> SourceState:
 
     Never raises: a launch does not need git, it only says that it does not know.
     """
-    commit, dirty, note = _read_checkout(environ)
-    return SourceState(who=_who(), when=utc_now(), source_commit=commit, dirty=dirty, note=note)
+    commit, changed, note = _read_checkout(environ)
+    return SourceState(
+        who=_who(),
+        when=utc_now(),
+        source_commit=commit,
+        dirty=None if changed is None else bool(changed),
+        note=note,
+        changed=changed or (),
+    )
 
 
 def _who() -> str:
@@ -53,25 +62,29 @@ def _who() -> str:
     return f"{user}@{socket.gethostname()}"
 
 
-def _read_checkout(environ: Mapping[str, str]) -> tuple[str | None, bool | None, str]:
+def _read_checkout(environ: Mapping[str, str]) -> tuple[str | None, tuple[str, ...] | None, str]:
+    """Commit, what differs from it (None is unknown), and why something is unknown."""
     folder = environ.get("BUILD_WORKSPACE_DIRECTORY")
     if not folder:
         return None, None, "source unknown: not started by `bazel run` (BUILD_WORKSPACE_DIRECTORY is not set)"
     try:
         commit = _git(folder, "rev-parse", "--verify", "HEAD").strip()
-        dirty = bool(_git(folder, "status", "--porcelain").strip())
+        # With -z each entry is two letters, a space and the path as it is. A user's settings must not hide any.
+        entries = _git(
+            folder, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal"
+        ).split("\0")
     except FileNotFoundError:
         return None, None, "source unknown: there is no `git` command"
     except subprocess.TimeoutExpired:
         return None, None, f"source unknown: git did not answer within {GIT_SECONDS:g} s"
-    except (subprocess.CalledProcessError, OSError, UnicodeDecodeError) as error:
+    except (subprocess.CalledProcessError, OSError) as error:
         said = getattr(error, "stderr", None) or str(error)
         return (
             None,
             None,
             f"source unknown: git says {said.strip().splitlines()[0] if said.strip() else 'nothing'}",
         )
-    return commit, dirty, ""
+    return commit, tuple(entry[3:] for entry in entries if entry), ""
 
 
 def _git(folder: str, *arguments: str) -> str:
@@ -80,6 +93,7 @@ def _git(folder: str, *arguments: str) -> str:
         check=True,
         capture_output=True,
         text=True,
+        errors="replace",  # a file name need not be UTF-8
         timeout=GIT_SECONDS,
         stdin=subprocess.DEVNULL,
     )

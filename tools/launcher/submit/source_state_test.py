@@ -1,3 +1,4 @@
+import os
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,18 @@ def test_a_clean_checkout(checkout):
 def test_a_dirty_checkout(checkout, name):
     (checkout / name).write_text("two")
     assert read_source_state({"BUILD_WORKSPACE_DIRECTORY": str(checkout)}).dirty is True
+
+
+@needs_git
+def test_what_differs_is_named_as_it_is(checkout):
+    git(checkout, "config", "status.showUntrackedFiles", "no")  # must not hide what a build would read
+    (checkout / "file").rename(checkout / "a b\n\u00e4")
+    (checkout / "folder").mkdir()
+    (checkout / "folder" / "inner").write_text("new")
+    (checkout / os.fsdecode(b"\xff")).write_text("no UTF-8")
+    state = read_source_state({"BUILD_WORKSPACE_DIRECTORY": str(checkout)})
+    assert state.dirty is True
+    assert sorted(state.changed) == ["a b\n\u00e4", "file", "folder/", "\ufffd"]
 
 
 @needs_git

@@ -60,8 +60,19 @@ def launch(store, gateway, name, *, code=WAITS, ordinal=1):
     }
     graph = {
         "experiment_name": name,
-        "stages": {"rl": "run@1"},
-        "steps": [{"address": "run@1", "deps": []}],
+        "stages": {"rl": "run@2026.11.30"},
+        "steps": [
+            {
+                "address": "run@2026.11.30",
+                "name": f"{name}/run",
+                "version": "2026.11.30",
+                "kind": "skyrl",
+                "fingerprint": sha256_hex(name.encode()),
+                "adopted": False,
+                "deps": [],
+                "config": {"runtime_commit": "c" * 40},
+            }
+        ],
     }
     bundle = LaunchBundle(
         launch_yaml=json.dumps(document).encode(),
@@ -79,7 +90,7 @@ def launch(store, gateway, name, *, code=WAITS, ordinal=1):
         object_root_url="file:///objects",
         coordinator_timeout_hours=1,
     )
-    return submit_once(store, gateway, bundle, facts, SOURCE, code)
+    return submit_once(store, gateway, bundle, facts, SOURCE, code, secrets={})
 
 
 def test_a_crash_after_the_submission_is_found_out(tmp_path, gateway):

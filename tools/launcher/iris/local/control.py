@@ -23,6 +23,7 @@ from tools.launcher.iris.jobs import IrisError
 from tools.launcher.iris.local import processes
 from tools.launcher.iris.local.daemon import ALREADY_RUNNING, NONCE_VARIABLE
 from tools.launcher.iris.local.runtime import RuntimePlan, drop_other_runtimes, lay_down, plan_runtime
+from tools.launcher.iris.local.secret_memory import forget, forget_unused, prepare, secret_memory
 from tools.launcher.iris.local.shapes import GangShape, check_offered
 from tools.launcher.iris.local.state import (
     DaemonRecord,
@@ -202,7 +203,11 @@ def ensure_running(
         elif record is not None and condition is _Condition.DEAD:
             note = f"The last embedded Iris (process {record.pid}) ended without being stopped; replaced."
             processes.kill_carrying(NONCE_VARIABLE, record.nonce, seconds=5.0)
-        started = _start(paths, plan, os.environ if environ is None else environ, on_progress)
+        try:
+            started = _start(paths, plan, os.environ if environ is None else environ, on_progress)
+        except StartFailed:
+            forget_unused(secret_memory(paths.root))
+            raise
         return LocalCluster(
             url=started.url, pid=started.pid, runtime_digest=started.runtime_digest, reused=False, note=note
         )
@@ -246,7 +251,8 @@ def status(state: Path) -> LocalStatus:
 def stop(state: Path, *, on_progress: Callable[[str], None] = quiet) -> StopOutcome:
     """End the embedded cluster of a state folder and every process its tasks left.
 
-    Unfinished jobs are cancelled first, so that the next start does not run them again.
+    Unfinished jobs are cancelled first, so that the next start does not run them again, and the credentials
+    they were given are forgotten.
 
     Args:
         state: Slipway's state folder, from `state_dir`.
@@ -261,6 +267,7 @@ def stop(state: Path, *, on_progress: Callable[[str], None] = quiet) -> StopOutc
         condition = _condition(record)
         if record is None:
             _outwait_one_without_record(paths, on_progress)
+            forget(secret_memory(paths.root))
             return StopOutcome(False, None, (), False, 0)
         ended: tuple[str, ...] = ()
         forced = False
@@ -273,6 +280,8 @@ def stop(state: Path, *, on_progress: Callable[[str], None] = quiet) -> StopOutc
                 killed = _drain(record) if ended else 0
             forced = not _terminate(record)
         killed += processes.kill_carrying(NONCE_VARIABLE, record.nonce, seconds=5.0)
+        # Cancelled jobs need no credentials. One that a dead daemon left unfinished finds them empty.
+        forget(secret_memory(paths.root))
         paths.daemon_record.unlink(missing_ok=True)
         return StopOutcome(running, record.pid if running else None, ended, forced, killed)
 
@@ -352,6 +361,7 @@ def _start(
             f"the disk of the state folder {paths.root} has {disk.free // 2**20} MiB free, the embedded Iris "
             f"needs {least // 2**20} MiB; free some, or set XDG_STATE_HOME to a folder on another disk"
         )
+    prepare(secret_memory(paths.root))
     drop_other_runtimes(paths.runtimes, plan.digest)
     runtime = lay_down(plan, paths.runtimes, on_progress=on_progress)
     on_progress("Starting the embedded Iris ...")

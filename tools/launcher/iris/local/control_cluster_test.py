@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from tools.launcher.iris.gateway import connect
 from tools.launcher.iris.jobs import JobRequest
@@ -23,6 +24,7 @@ from tools.launcher.iris.local.cluster_for_test import (
 )
 from tools.launcher.iris.local.control import ensure_running, status, stop
 from tools.launcher.iris.local.daemon import NONCE_VARIABLE
+from tools.launcher.iris.local.secret_memory import secret_memory
 from tools.launcher.iris.local.shapes import GangShape
 from tools.launcher.iris.local.state import local_paths, read_record
 from tools.launcher.iris.sample_request_for_test import request
@@ -116,11 +118,25 @@ def test_a_killed_daemon_is_replaced_and_its_work_goes_on(tmp_path: Path) -> Non
         first = ensure_running(state, plan=plan_in_place())
         nonce = nonce_of(state)
         marker = tmp_path / "marker"
-        script = f'case "$IRIS_TASK_ID" in *:0) setsid sleep 60 & touch {marker}; sleep 60;; esac'
+        script = f"""grep -q sealed-meanwhile "$RIGGING_SECRETS_DIR/HF_TOKEN" || exit 9
+            case "$IRIS_TASK_ID" in *:0) setsid sleep 60 & touch {marker}; sleep 60;; esac"""
         with connect(first.url) as gateway:
-            survivor = gateway.submit(shell("survivor", script, max_task_retries=1))
+            survivor = gateway.submit(
+                shell(
+                    "survivor",
+                    script,
+                    max_task_retries=1,
+                    secrets={"HF_TOKEN": SecretStr("sealed-meanwhile")},
+                )
+            )
             lost = gateway.submit(shell("lost", "sleep 60"))
             wait_until(marker.exists, seconds=30, what="the task to run")
+            # One that the controller has not seen running yet is run again without a retry.
+            wait_until(
+                lambda: [task.state for task in getattr(gateway.describe(lost), "tasks", ())] == ["running"],
+                seconds=30,
+                what="the other task to run",
+            )
         os.kill(first.pid, signal.SIGKILL)
         wait_until(lambda: processes.start_ticks(first.pid) is None, seconds=5, what="the end of the daemon")
         found = status(state)
@@ -128,9 +144,12 @@ def test_a_killed_daemon_is_replaced_and_its_work_goes_on(tmp_path: Path) -> Non
             False,
             f"not running; process {first.pid} ended without being stopped",
         )
+        memory = secret_memory(local_paths(state).root)
+        (left,) = memory.task_files.glob("*/*/HF_TOKEN")
         second = ensure_running(state, plan=plan_in_place())
         assert second.pid != first.pid
         assert not second.reused
+        assert not left.exists()
         assert second.note == (
             f"The last embedded Iris (process {first.pid}) ended without being stopped; replaced."
         )
@@ -146,6 +165,7 @@ def test_a_killed_daemon_is_replaced_and_its_work_goes_on(tmp_path: Path) -> Non
         wait_until(
             lambda: processes.start_ticks(second.pid) is None, seconds=15, what="the end of the daemon"
         )
+        assert not memory.folder.exists()
 
 
 def test_stopping_ends_everything_and_says_what(tmp_path: Path) -> None:
@@ -158,7 +178,10 @@ def test_stopping_ends_everything_and_says_what(tmp_path: Path) -> None:
                 shell("stopped", f"setsid sleep 60 & touch {marker}; sleep 60", max_task_retries=3)
             )
             wait_until(marker.exists, seconds=30, what="the task to run")
+        memory = secret_memory(local_paths(state).root)
+        assert memory.key_file.is_file()
         outcome = stop(state)
+        assert not memory.folder.exists()
         assert (outcome.was_running, outcome.pid, outcome.ended_jobs) == (True, first.pid, (job,))
         assert not outcome.forced
         assert outcome.killed_processes == 1

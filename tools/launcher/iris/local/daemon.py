@@ -21,6 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 from tools.launcher.iris.gateway import GANG_GROUP_BY
 from tools.launcher.iris.local import processes
+from tools.launcher.iris.local.sealing import deliver_secrets_below, replace_function, seal_stored_secrets
+from tools.launcher.iris.local.secret_memory import (
+    SecretMemory,
+    drop_task_files,
+    forget,
+    prepare,
+    sealing_key,
+    secret_memory,
+)
 from tools.launcher.iris.local.shapes import (
     CPU_NODE,
     CPU_NODES_MAX,
@@ -112,13 +121,16 @@ def main(arguments: list[str]) -> int:
 
     shutil.rmtree(paths.scratch, ignore_errors=True)
     paths.scratch.mkdir(mode=0o700, parents=True)
+    memory = secret_memory(paths.root)
+    drop_task_files(memory)
+    prepare(memory)
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname).1s %(name)s %(message)s")
     for noisy in ("uvicorn.access", "iris.cluster.controller.autoscaler"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     port = free_port(previous.port if previous is not None else 0)
     set_half_made_aside(paths)
-    cluster = _cluster(paths, port)
+    cluster = _cluster(paths, port, memory)
     try:
         # Inside the try: a start that fails half-way leaves threads that keep the process alive.
         url = cluster.start()
@@ -128,6 +140,7 @@ def main(arguments: list[str]) -> int:
             written = read_record(paths)
             if written is None or written.nonce != options.nonce:
                 print("the record of this daemon is gone; ending", file=sys.stderr)
+                forget(memory)
                 break
     finally:
         _stop(cluster, options.nonce)
@@ -190,11 +203,13 @@ def free_port(wanted: int) -> int:
     raise RuntimeError("no free TCP port on 127.0.0.1")
 
 
-def _cluster(paths: LocalPaths, port: int) -> Any:
+def _cluster(paths: LocalPaths, port: int, memory: SecretMemory) -> Any:
     from iris.cluster.local_cluster import LocalCluster
 
     _give_workers_the_size_of_their_group()
     _advertise_loopback()
+    seal_stored_secrets(sealing_key(memory))
+    deliver_secrets_below(memory.task_files)
     cluster = LocalCluster(cluster_config(paths, port))
     # LocalCluster keeps its database in a temporary folder; ours outlives the process.
     cluster._db_dir.cleanup()
@@ -211,7 +226,7 @@ def _give_workers_the_size_of_their_group() -> None:
     """
     from iris.cluster.platforms.gcp import fake
 
-    build = fake.build_worker_metadata
+    build: Any = getattr(fake, "build_worker_metadata", None)
 
     def sized(*args: Any, **kwargs: Any) -> Any:
         metadata = build(*args, **kwargs)
@@ -221,7 +236,7 @@ def _give_workers_the_size_of_their_group() -> None:
         metadata.disk_bytes = node.disk_bytes
         return metadata
 
-    fake.build_worker_metadata = sized
+    replace_function(fake, "build_worker_metadata", sized)
 
 
 def _advertise_loopback() -> None:
@@ -232,7 +247,7 @@ def _advertise_loopback() -> None:
     """
     from iris.cluster.worker import task_attempt
 
-    task_attempt.probe_outbound_ip = lambda: "127.0.0.1"
+    replace_function(task_attempt, "probe_outbound_ip", lambda: "127.0.0.1")
 
 
 def cluster_config(paths: LocalPaths, port: int) -> "IrisClusterConfig":

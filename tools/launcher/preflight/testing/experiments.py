@@ -21,6 +21,8 @@ from tools.launcher.rl.steps import dataset, hf_model, skyrl_step
 from tools.launcher.rl.topology import SkyRLRolePlan, SkyRLTopology
 
 PREFIX = "s3://lab/marin"
+COMMIT = "81ae0ef7033c500207b191a2ae7c3806f6dc78ff"
+"""The pinned runtime."""
 
 
 def step(
@@ -95,7 +97,7 @@ def rl_step(
             generated_budget_fraction=None,
             overlong_cache_fraction=None,
         ),
-        runtime=SkyRLRuntime(profile="fsdp", commit="81ae0ef7033c500207b191a2ae7c3806f6dc78ff"),
+        runtime=SkyRLRuntime(profile="fsdp", commit=COMMIT),
         model=ArtifactHfModel(
             step=model,
             tokenizer_uri="Qwen/Qwen3-0.6B",

@@ -4,9 +4,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-GateId = Literal[
-    "clean-tree", "fixed-version", "credentials", "budget", "smoke", "reachable", "placeable"
-]
+GateId = Literal["clean-tree", "fixed-version", "credentials", "budget", "smoke", "reachable", "placeable"]
 GATE_IDS: tuple[GateId, ...] = get_args(GateId)
 """In the order they are shown."""
 

@@ -58,4 +58,4 @@ NOT_CHECKED: tuple[NotChecked, ...] = (
     *execution.NOT_CHECKED,
     *execution_storage.NOT_CHECKED,
 )
-REMINDING: tuple[Reminds, ...] = (*execution.REMINDING, *execution_storage.REMINDING)
+REMINDING: tuple[Reminds, ...] = (*artifacts.REMINDING, *execution.REMINDING, *execution_storage.REMINDING)

@@ -2,8 +2,12 @@
 
 from typing import Any
 
-from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes
+from tools.launcher.graph.document_recipe import document_recipe
+from tools.launcher.graph.fingerprint import step_fingerprint
+from tools.launcher.graph.ledger import PinnedVersion, VersionLedger
+from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes, Reminds
 from tools.launcher.preflight.testing.experiments import (
+    COMMIT,
     data_step,
     model_step,
     planned,
@@ -11,7 +15,8 @@ from tools.launcher.preflight.testing.experiments import (
     step,
     tasktrove_source,
 )
-from tools.launcher.preflight.testing.subjects import DELETED, dataset_card, model_card
+from tools.launcher.preflight.testing.subjects import DELETED, dataset_card, document, model_card
+from tools.launcher.rl.pinning import apart_from_runtime
 from tools.launcher.rl.recipe import SkyRLRecipe
 
 _RUN = "run.id"
@@ -43,6 +48,34 @@ _TASKS: dict[str, Any] = {
 _SNAPSHOT = {"count": 3, "digest": "sha256:aa", "distinct_environment_count": 2}
 
 
+_NAME, _VERSION = "users/lab/tests/qwen06-gsm8k-rl", "2026.09.21"
+_OLD_RUNTIME = "32edb00f" * 5
+
+
+def _ledger(**changes: Any) -> dict[str, Any]:
+    """The fact that the example's version was published under another runtime, in another form."""
+    pin = {
+        "recipe": "11aa22bb" * 8,
+        "apart_from_runtime": "22bb33cc" * 8,
+        "document": "33cc44dd" * 8,
+        "runtime": _OLD_RUNTIME,
+        "launch": "44dd55ee" * 8,
+    }
+    versions = {
+        _NAME: {_VERSION: PinnedVersion(**pin | changes)},
+        "lab/run": {_VERSION: PinnedVersion(**pin | changes)},
+    }
+    return {"ledger": VersionLedger(schema=1, versions=versions)}
+
+
+_COMPATIBLE = {"checkpoints": "compatible", "because": "only the logger changed"}
+_NOTHING_PINNED: dict[str, Any] = {"ledger": VersionLedger()}
+
+
+def _experiment(**changes: Any) -> Any:
+    return lambda: planned(rl_step(model_step(), **changes))
+
+
 def _tasks(**selection: Any) -> dict[str, Any]:
     return {_TRAIN: _TASKS | {"selection": _SELECTION | selection}}
 
@@ -69,6 +102,38 @@ def _agreement() -> SkyRLRecipe:
 
 
 FAILING = (
+    Fails(
+        check="ART-06",
+        facts=_ledger(),
+        says="users/lab/tests/qwen06-gsm8k-rl@2026.09.21 has checkpoints from runtime 32edb00f; this build uses 81ae0ef7",
+        at="runtime.launcher_commit",
+    ),
+    Fails(
+        check="ART-06",
+        planned=_experiment(),
+        facts=_ledger(),
+        says="lab/run@2026.09.21 has checkpoints from runtime 32edb00f; this build uses 81ae0ef7",
+    ),
+    Fails(
+        check="ART-17",
+        planned=_experiment(),
+        facts=_ledger(),
+        says="lab/run@2026.09.21 was built as 11aa22bb; this definition is "
+        f"{step_fingerprint(rl_step(model_step()))[:8]}. The cached result would be returned",
+        at="run.id",
+    ),
+    Fails(
+        check="ART-17",
+        planned=_experiment(),
+        facts=_ledger(runtime=COMMIT, apart_from_runtime=apart_from_runtime(rl_step(model_step()))),
+        says="lab/run@2026.09.21 was built as 11aa22bb",
+    ),
+    Fails(
+        check="ART-17",
+        facts=_ledger(),
+        says="users/lab/tests/qwen06-gsm8k-rl@2026.09.21 was built as 33cc44dd; this document is "
+        f"{document_recipe(document('smoke'))[:8]}, apart from runtime and placement. The cached result would be returned",
+    ),
     Fails(check="ART-01", changes={_RUN: "team/../x-2026.01.15"}, says="'team/../x' contains '..'"),
     Fails(check="ART-01", changes={_RUN: "/team/x-dev"}, says="'/team/x' has a slash at an end"),
     Fails(
@@ -331,6 +396,31 @@ FAILING = (
     ),
 )
 
+REMINDING = (
+    Reminds(
+        check="ART-06",
+        changes=_version("dev"),
+        says="team/run@dev is not a fixed version, and the ledger has none of those",
+    ),
+    Reminds(
+        check="ART-13",
+        says="decided at launch: if s3://marin-us-east-02a/marin/users/lab/tests/qwen06-gsm8k-rl/2026.09.21/terminal.json "
+        "exists, users/lab/tests/qwen06-gsm8k-rl@2026.09.21 is finished and is not trained again",
+    ),
+    Reminds(
+        check="ART-17",
+        facts=_NOTHING_PINNED,
+        says="users/lab/tests/qwen06-gsm8k-rl@2026.09.21 is not pinned yet: run the experiment's :pin",
+    ),
+    Reminds(
+        check="ART-17",
+        planned=_experiment(),
+        facts=_ledger(apart_from_runtime=apart_from_runtime(rl_step(model_step())), **_COMPATIBLE),
+        says="lab/run@2026.09.21 is pinned as 11aa22bb under runtime 32edb00f, this build is "
+        f"{step_fingerprint(rl_step(model_step()))[:8]} under 81ae0ef7: run the experiment's :pin",
+    ),
+)
+
 PASSING = (
     Passes(check="ART-01"),
     Passes(check="ART-01", planned=lambda: planned(step("team/run"))),
@@ -349,6 +439,10 @@ PASSING = (
         ),
     ),
     Passes(check="ART-06", changes={"skyrl.trainer.resume_mode": "none"}),
+    Passes(check="ART-06", facts=_NOTHING_PINNED, changes=_version("2026.09.22")),
+    Passes(check="ART-06", facts=_ledger(runtime=COMMIT), changes={"run.seed": 4}),
+    Passes(check="ART-06", facts=_ledger(**_COMPATIBLE), changes={"run.seed": 4}),
+    Passes(check="ART-06", facts=_ledger(), changes={"skyrl.trainer.resume_mode": "none"}),
     Passes(check="ART-07"),
     Passes(check="ART-08"),
     Passes(
@@ -386,7 +480,9 @@ PASSING = (
         check="ART-16",
         changes={"skyrl.context_budget": DELETED, "runtime.entrypoint": "skyrl_train.entrypoints.main_base"},
     ),
+    Passes(check="ART-13"),
     Passes(check="ART-17", changes=_version("dev")),
+    Passes(check="ART-17", facts=_NOTHING_PINNED, changes=_version("2026.09.22")),
     Passes(check="ART-18", facts={"model": model_card(tokenizer_size=151936)}),
     Passes(check="ART-19", planned=lambda: planned(rl_step(model_step()), data_step())),
     Passes(check="ART-20"),
@@ -422,9 +518,25 @@ NOT_CHECKED = (
     NotChecked(
         check="ART-06", needs="the version ledger: which runtime made the checkpoints of this version"
     ),
-    NotChecked(check="ART-13", needs="the version ledger: whether this version is finished"),
     NotChecked(
         check="ART-17", needs="the version ledger: the fingerprint under which this version was published"
+    ),
+    NotChecked(
+        check="ART-17",
+        facts=_ledger(),
+        changes={"runtime.entrypoint": "lab.main", "skyrl.context_budget": DELETED},
+        needs="the document in source form: the ledger has no digest of a resolved one",
+    ),
+    NotChecked(
+        check="ART-17",
+        facts=_ledger(document=document_recipe(document("smoke"))),
+        needs="the artifact graph: whether input addresses moved with the cluster or name other content",
+    ),
+    NotChecked(
+        check="ART-17",
+        facts=_ledger(),
+        changes={"run.seed": float("nan")},
+        needs="a document that has a digest",
     ),
     NotChecked(check="ART-18", needs="a model card with vocab_size"),
     NotChecked(

@@ -1,0 +1,63 @@
+"""The flags of `launch` and `rehearse`, with an example each."""
+
+from typing import Any
+
+from tools.launcher.cli.launch_place import add_place_arguments, add_store_argument
+
+AUTHORIZE_HELP = (
+    'who answers for it and why, as "who: why"; recorded. For example --authorize="ann: node fault, agreed '
+    'with ops"'
+)
+
+
+def add_run_arguments(parser: Any) -> None:
+    """Add what a launch and a rehearsal have in common."""
+    parser.add_argument("--stage", metavar="STAGE", help="terminal stage; must be one of the graph's")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the plan, the gates and the exact requests; nothing is asked, started or written",
+    )
+    parser.add_argument("--detach", action="store_true", help="return after the submission")
+    parser.add_argument(
+        "--relaunch",
+        action="store_true",
+        help="start a new attempt of a document whose last attempt has ended; needs --authorize",
+    )
+    parser.add_argument("--authorize", metavar="WHO: WHY", help=f"of a relaunch: {AUTHORIZE_HELP}")
+
+
+def add_launch_arguments(parser: Any) -> None:
+    """Add the flags of `launch`."""
+    add_run_arguments(parser)
+    add_place_arguments(parser)
+    parser.add_argument(
+        "--budget", metavar="FILE", help="the repository's GPU-hour ceilings; set by the experiment's target"
+    )
+    gates = parser.add_argument_group("gates", "what must be true before anything is submitted")
+    gates.add_argument(
+        "--yes",
+        action="store_true",
+        help="submit to a cluster that is not local without asking; needed where there is no terminal",
+    )
+    gates.add_argument(
+        "--allow-dirty",
+        action="store_true",
+        help="launch from a checkout that no commit has; recorded with your name",
+    )
+    gates.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="GATE=WHO: WHY",
+        help="answer for a gate that is missing; recorded; repeatable. For example --override "
+        'smoke="ann: the pool is down for the day"',
+    )
+
+
+def add_rehearse_arguments(parser: Any) -> None:
+    """Add the flags of `rehearse`: on the local Iris nothing is at stake, so there is nothing to answer "
+    "for."""
+    add_run_arguments(parser)
+    add_store_argument(parser)
+    parser.set_defaults(controller=None, budget=None, yes=False, allow_dirty=False, override=[])

@@ -1,0 +1,54 @@
+"""A mistake on the command line is said before any cluster is started or reached."""
+
+import sys
+
+import pytest
+
+from tools.launcher.cli import exit_codes
+from tools.launcher.cli.built_experiment_testlib import build, source_of
+from tools.launcher.cli.commands import run
+from tools.launcher.iris.local.control import status
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    files = build(tmp_path_factory.mktemp("built"), source_of())
+    return [f"--{name}={path}" for name, path in files.items()]
+
+
+@pytest.mark.parametrize(
+    ("verb", "flags", "code", "sentence"),
+    [
+        (
+            "launch",
+            ["--store=gs://team/x", "--override=credentials=ann: trust me"],
+            exit_codes.USAGE,
+            "error: --override credentials: nobody's word makes it true. Gates that can be answered for: ",
+        ),
+        (
+            "launch",
+            ["--store=gs://team/x", "--relaunch"],
+            exit_codes.USAGE,
+            "error: this needs someone who answers for it: say who and why, for example --authorize=",
+        ),
+        ("launch", ["--store=s3://team/x"], exit_codes.USAGE, "error: store 's3://team/x': "),
+        ("launch", [], exit_codes.REFUSED, "refused: the cluster cw-us-east-02a has no store: "),
+        (
+            "rehearse",
+            ["--stage=evaluate"],
+            exit_codes.USAGE,
+            "error: --stage=evaluate does not end this graph. Its stages: rl\n",
+        ),
+    ],
+)
+def test_nothing_is_started_or_written(built, tmp_path, monkeypatch, capsys, verb, flags, code, sentence):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv("SLIPWAY_STORE", raising=False)
+    assert run([verb, *built, *flags]) == code
+    assert capsys.readouterr().err.startswith(sentence)
+    assert not status(tmp_path / "slipway").running
+    assert list(tmp_path.iterdir()) == []
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

@@ -1,0 +1,189 @@
+"""Where a launch happens: the store of its record, the cluster that takes its job, and who trains there."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict
+
+from tools.launcher.catalog.cards import ClusterCard
+from tools.launcher.cli.launch_problems import PlaceRefused
+from tools.launcher.cli.local_environment import LocalEnvironment, local_environment
+from tools.launcher.iris.route import EMBEDDED, Route
+from tools.launcher.store.locations import ObjectRoot
+from tools.launcher.store.object_store import ObjectStore
+from tools.launcher.store.open_store import open_store, path_of_file_url
+
+STORE_VARIABLE = "SLIPWAY_STORE"
+CONTROLLER_VARIABLE = "SLIPWAY_CONTROLLER"
+
+# The Google client's own variable: another server than Google's. An address, no secret.
+EMULATOR_VARIABLE = "STORAGE_EMULATOR_HOST"
+
+LOCAL_CLUSTER = "local"
+"""Name of the embedded cluster in records."""
+
+
+class LaunchPlace(BaseModel):
+    """One place.
+
+    Attributes:
+        cluster: its name, for people and for the record.
+        route: how its controller is reached.
+        runtime: who trains there.
+        store_url: address of the store of bundles, records and claims.
+        object_root_url: `file:///` address of the folder that stands for all buckets; None: the real ones.
+        state: state folder of the embedded cluster, None for another.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    cluster: str
+    route: Route
+    runtime: Literal["rehearsal", "marinskyrl"]
+    store_url: str
+    object_root_url: str | None
+    state: Path | None
+
+    @property
+    def is_local(self) -> bool:
+        """True for the embedded cluster of the user who asks."""
+        return self.state is not None
+
+    @property
+    def keeps_own_store(self) -> bool:
+        """True if the store is the local Iris's own, which commands look into by themselves."""
+        return self.state is not None and self.store_url == LocalEnvironment(state=self.state).store_url
+
+    def open_store(self) -> ObjectStore:
+        """Open the store. Raises StoreError if the address cannot be used."""
+        return open_store(self.store_url)
+
+    def objects(self) -> ObjectRoot | None:
+        """Return where the run's files are, None if that is object storage, which is not read from here."""
+        if self.object_root_url is None:
+            return None
+        return ObjectRoot(path_of_file_url(self.object_root_url, what="object root"))
+
+    def store_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return what a task's environment needs to reach the same store."""
+        value = environ.get(EMULATOR_VARIABLE)
+        return {EMULATOR_VARIABLE: value} if value and self.store_url.startswith("gs://") else {}
+
+
+def add_place_arguments(parser: Any) -> None:
+    """Add `--store` and `--controller`."""
+    group = parser.add_argument_group("place", "where the record is kept and who takes the job")
+    add_store_argument(group)
+    group.add_argument(
+        "--controller",
+        metavar="URL",
+        help="address of the cluster's Iris controller, such as http://127.0.0.1:10000, if you have a way of "
+        f"your own; else ${CONTROLLER_VARIABLE}, else the cluster's Iris configuration says it",
+    )
+
+
+def add_store_argument(parser: Any) -> None:
+    """Add `--store`."""
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        help="store of bundles and records, gs://bucket/prefix or file:///folder; else "
+        f"${STORE_VARIABLE}, else the cluster card's `store`, else, for the local Iris, its state folder",
+    )
+
+
+def rehearsal_place(flags: Any, environ: Mapping[str, str]) -> LaunchPlace:
+    """Return the local Iris with the stand-in, whatever cluster the document is for.
+
+    The card's store is the store of real runs, so a rehearsal goes there only if it is told to by `--store`.
+
+    Raises:
+        StoreAddressError: the address cannot be used.
+        LocalClusterError: the environment names no state folder.
+    """
+    return _embedded(flags.store, local_environment(environ))
+
+
+def launch_place(
+    card: ClusterCard, iris: Mapping[str, Any], flags: Any, environ: Mapping[str, str]
+) -> LaunchPlace:
+    """Return the place of the document's own cluster.
+
+    Args:
+        card: the cluster's.
+        iris: the launch document's `iris` section.
+        flags: of `add_place_arguments`.
+        environ: the process environment.
+
+    Raises:
+        PlaceRefused: there is no such place.
+        StoreAddressError: the store's address cannot be used.
+        LocalClusterError: the environment names no state folder for the local Iris.
+    """
+    address = flags.store or environ.get(STORE_VARIABLE) or card.store
+    if card.scheduler == "embedded":
+        if flags.controller:
+            raise PlaceRefused(
+                f"--controller={flags.controller}: the cluster {card.name} is the local Iris, which the "
+                "launcher finds and starts itself. Leave the flag out"
+            )
+        return _embedded(address, local_environment(environ))
+    if card.scheduler is None:
+        raise PlaceRefused(
+            f"the cluster card '{card.name}' does not say its scheduler, so nothing can be submitted there. "
+            "Write `scheduler: iris` into the card"
+        )
+    controller = flags.controller or environ.get(CONTROLLER_VARIABLE) or None
+    if controller is not None:
+        check_controller(controller)
+    if not address:
+        raise PlaceRefused(
+            f"the cluster {card.name} has no store: bundle, record and claims must lie where its jobs and "
+            f"everybody else can read them. Give --store=gs://bucket/prefix, set ${STORE_VARIABLE}, or write "
+            "`store:` into its cluster card"
+        )
+    if urlsplit(address).scheme == "file":
+        raise PlaceRefused(
+            f"store {address}: the coordinator runs on the cluster {card.name} and cannot read a folder of "
+            "this machine. Give --store=gs://bucket/prefix"
+        )
+    return LaunchPlace(
+        cluster=card.name,
+        route=Route(
+            scheduler="iris",
+            config=iris.get("parent_cluster_config") or iris.get("cluster_config"),
+            controller=controller,
+            target_cluster=iris.get("target_cluster"),
+        ),
+        runtime="marinskyrl",
+        store_url=open_store(address).url,
+        object_root_url=None,
+        state=None,
+    )
+
+
+def _embedded(address: str | None, here: LocalEnvironment) -> LaunchPlace:
+    return LaunchPlace(
+        cluster=LOCAL_CLUSTER,
+        route=EMBEDDED,
+        runtime="rehearsal",
+        store_url=open_store(address).url if address else here.store_url,
+        object_root_url=here.object_root_url,
+        state=here.state,
+    )
+
+
+def check_controller(url: str) -> None:
+    """Raise PlaceRefused unless `url` is the address of a controller."""
+    parts = urlsplit(url)
+    try:
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number
+        usable = False
+    if not usable or parts.path not in ("", "/") or parts.query or "@" in parts.netloc:
+        raise PlaceRefused(
+            f"controller {url!r} is not the address of an Iris controller. Give one such as "
+            "http://127.0.0.1:10000"
+        )

@@ -1,0 +1,13 @@
+"""What keeps a command line from launching anything, apart from the gates."""
+
+
+class NoSuchStage(Exception):
+    """The graph does not have the stage asked for. The message lists what it has."""
+
+
+class PlaceRefused(Exception):
+    """Card, flags and environment give no place to launch at. The message says what is missing."""
+
+
+class NotAgreed(Exception):
+    """Nobody agreed to the submission. The message says so, and how to agree."""

@@ -1,0 +1,81 @@
+"""Asking before anything is submitted to a cluster that others pay for."""
+
+import sys
+from typing import TextIO
+
+from pydantic import BaseModel, ConfigDict
+
+from tools.launcher.cli.launch_problems import NotAgreed
+
+NOT_SUBMITTED = "nothing was submitted"
+
+
+class Stakes(BaseModel):
+    """What a submission takes.
+
+    Attributes:
+        experiment: its name.
+        cluster: where.
+        nodes, gpus_per_node, gpu_variant: the allocation.
+        hours: deadline of the training job, in hours.
+        charged: who is charged, in words.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    experiment: str
+    cluster: str
+    nodes: int
+    gpus_per_node: int
+    gpu_variant: str
+    hours: float
+    charged: str
+
+    def words(self) -> str:
+        """Return the stakes as a block of lines."""
+        gpu_hours = self.nodes * self.gpus_per_node * self.hours
+        return (
+            f"{self.experiment} is going to be submitted:\n"
+            f"  cluster    {self.cluster}\n"
+            f"  nodes      {self.nodes} x {self.gpus_per_node} {self.gpu_variant}\n"
+            f"  GPU hours  at most {gpu_hours:g} (deadline {self.hours:g} h)\n"
+            f"  charged    {self.charged}\n"
+        )
+
+
+def agree(stakes: Stakes, *, yes: bool, command: str, stdin: TextIO, stderr: TextIO) -> None:
+    """Return if the submission is agreed to: by --yes, or by `y` at the terminal.
+
+    Args:
+        stakes: what is agreed to.
+        yes: --yes was given.
+        command: the whole command that agrees, for somebody without a terminal.
+        stdin, stderr: where the answer comes from, and where the question goes: what the command prints may
+            be read by a program.
+
+    Raises:
+        NotAgreed: it is not.
+    """
+    if yes:
+        stderr.write(stakes.words())
+        return
+    if not (stdin.isatty() and stderr.isatty()):
+        raise NotAgreed(
+            f"{stakes.cluster} is not the local Iris and there is no terminal to ask at; {NOT_SUBMITTED}. To "
+            f"agree beforehand: {command}"
+        )
+    stderr.write(f"{stakes.words()}Submit it? [y/N] ")
+    stderr.flush()
+    try:
+        answer = stdin.readline()
+    except KeyboardInterrupt:
+        answer = ""
+    if not answer.endswith("\n"):
+        stderr.write("\n")
+    if answer.strip().lower() not in ("y", "yes"):
+        raise NotAgreed(f"not agreed to; {NOT_SUBMITTED}")
+
+
+def agree_here(stakes: Stakes, *, yes: bool, command: str) -> None:
+    """Ask on this process's own streams; see `agree`."""
+    agree(stakes, yes=yes, command=command, stdin=sys.stdin, stderr=sys.stderr)

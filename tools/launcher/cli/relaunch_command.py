@@ -1,0 +1,161 @@
+"""`relaunch`: a new attempt of a recorded run, from the bundle in the store."""
+
+import argparse
+import os
+import shlex
+from typing import Any
+
+from tools.launcher.catalog.cards import ClusterCard
+from tools.launcher.catalog.load import load_cluster_card
+from tools.launcher.cli.errors import reporting
+from tools.launcher.cli.experiment_files import ExperimentFiles, files_of_bundle
+from tools.launcher.cli.launch_arguments import AUTHORIZE_HELP
+from tools.launcher.cli.launch_flow import Launching, launch
+from tools.launcher.cli.launch_place import LOCAL_CLUSTER
+from tools.launcher.cli.run_place import add_run_arguments, place_of, store_of
+from tools.launcher.cli.run_selection import NoSuchRun, find_run, short_name
+from tools.launcher.cli.runfiles_paths import WrongFile, located
+from tools.launcher.cli.shipped_cards import shipped_budget, shipped_cluster
+from tools.launcher.store.bundles import BUNDLE_PREFIX, BundleError, unpack, verify_bundle
+from tools.launcher.store.content import get_content
+from tools.launcher.store.object_store import ObjectStore
+from tools.launcher.store.records import RunRecord
+from tools.launcher.submit.authorization import parse_authorization
+from tools.launcher.submit.relaunch import RelaunchRefused
+from tools.launcher.submit.request import LaunchMismatch
+from tools.launcher.submit.source_state import read_source_state
+
+DESCRIPTION = """Starts a new attempt of a recorded run: the same bundle, whose digest is checked, on the same cluster.
+Nothing is built anew. It is refused while an attempt lives or may live, and once the version was launched
+with another runtime. What it will resume from is said first.
+
+examples:
+  tools/bazel run //tools/launcher -- relaunch cat_count --authorize="ann: node fault, agreed with ops"
+  tools/bazel run //tools/launcher -- relaunch cat_count/2f1bbe6d --dry-run
+  tools/bazel run //tools/launcher -- relaunch gsm8k_grpo --store=gs://lab/slipway --authorize="ann: quota" --yes
+"""
+
+
+def add_arguments(parser: Any) -> None:
+    """Add the flags of `relaunch`."""
+    add_run_arguments(parser)
+    parser.add_argument("--authorize", metavar="WHO: WHY", help=AUTHORIZE_HELP)
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the plan, the gates and the exact requests; nothing is asked, started or written",
+    )
+    parser.add_argument("--detach", action="store_true", help="return after the submission")
+    gates = parser.add_argument_group("gates", "what must be true before anything is submitted")
+    gates.add_argument(
+        "--yes",
+        action="store_true",
+        help="submit to a cluster that is not local without asking; needed where there is no terminal",
+    )
+    gates.add_argument(
+        "--allow-dirty",
+        action="store_true",
+        help="relaunch from a checkout that no commit has; recorded with your name",
+    )
+    gates.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="GATE=WHO: WHY",
+        help="answer for a gate that is missing; recorded; repeatable. For example --override "
+        'smoke="ann: the pool is down for the day"',
+    )
+    files = parser.add_argument_group("files", "of a repository of your own; else this one's")
+    files.add_argument("--cluster", metavar="FILE", help="cluster card of the run's cluster")
+    files.add_argument("--budget", metavar="FILE", help="the repository's GPU-hour ceilings")
+
+
+@reporting
+def run(flags: Any) -> int:
+    """Relaunch one run; see DESCRIPTION."""
+    if not flags.run:
+        raise NoSuchRun("name the run to relaunch: experiment[/launch digest]; `launcher status` shows them")
+    # A dry run asks nobody, so nobody needs to answer for it.
+    authorized = None if flags.dry_run else str(parse_authorization(flags.authorize))
+    source = read_source_state(os.environ)
+    store = store_of(flags, os.environ)
+    record = find_run(store, flags.run)
+    where = place_of(record, store, flags, os.environ, source.who)
+    if where.elsewhere:
+        raise RelaunchRefused(f"{where.elsewhere}. Relaunch it there, or launch the experiment here")
+    files = _files(record, store, flags)
+    launching = Launching(
+        files=files,
+        place=where.place,
+        stage=record.stage or files.graph["default_stage"],
+        credentials=_credentials(record),
+        source=source,
+        authorized=authorized,
+    )
+    launch_flags = argparse.Namespace(
+        **{
+            **vars(flags),
+            "stage": launching.stage,
+            "relaunch": True,
+            "budget": flags.budget or shipped_budget(),
+        }
+    )
+    return launch(launching, launch_flags, agreeing=_agreeing_command(record, flags))
+
+
+def _files(record: RunRecord, store: ObjectStore, flags: Any) -> ExperimentFiles:
+    if not record.bundle_digest:
+        raise LaunchMismatch(
+            f"{record.key}: its record names no bundle, so there is nothing to start again. Launch the experiment"
+        )
+    bundle = unpack(get_content(store, BUNDLE_PREFIX, record.bundle_digest))
+    digests = verify_bundle(bundle)
+    if digests.launch != record.key.launch_digest:
+        raise BundleError(
+            f"{record.key}: its bundle holds the launch document sha256:{digests.launch}. The record was tampered "
+            "with: build the experiment and launch it"
+        )
+    return files_of_bundle(bundle, _card(record, flags), source=f"the bundle of {short_name(record)}")
+
+
+def _card(record: RunRecord, flags: Any) -> ClusterCard:
+    if flags.cluster:
+        try:
+            data = located(flags.cluster).read_bytes()
+        except OSError as error:
+            raise WrongFile(
+                f"{flags.cluster}: {error.strerror}. Name the card of the run's cluster"
+            ) from None
+        return load_cluster_card(data, source=flags.cluster)
+    # The local Iris is the place of every rehearsal, whatever cluster its document is for.
+    card = shipped_cluster(record.cluster or LOCAL_CLUSTER)
+    if card is None:
+        raise WrongFile(
+            f"there is no card of the cluster '{record.cluster}' here, and the gates need it. Name it with "
+            "--cluster=FILE"
+        )
+    return card
+
+
+def _credentials(record: RunRecord) -> tuple[str, ...]:
+    """The names that were handed on; the gate asks for their values."""
+    names = record.events[0].facts.get("credentials")
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+
+
+def _agreeing_command(record: RunRecord, flags: Any) -> str:
+    """The command line of this relaunch, with --yes."""
+    typed = [
+        short_name(record),
+        *(
+            f"--{name}={value}"
+            for name in ("store", "controller", "cluster", "budget")
+            if (value := getattr(flags, name))
+        ),
+        f"--authorize={flags.authorize}",
+        *(["--detach"] if flags.detach else []),
+        *(["--allow-dirty"] if flags.allow_dirty else []),
+        *(f"--override={answer}" for answer in flags.override),
+        "--yes",
+    ]
+    return f"tools/bazel run //tools/launcher -- relaunch {shlex.join(typed)}"

@@ -1,0 +1,44 @@
+"""The steps that a launch of a stage makes or uses, as the graph document has them."""
+
+import json
+from typing import Any
+
+from tools.launcher.submit.request import LaunchMismatch
+
+RL_KIND = "skyrl"
+"""Kind of the step that trains."""
+
+
+def steps_of_stage(graph_json: bytes, stage: str) -> list[dict[str, Any]]:
+    """Return the graph's steps up to and with the stage's, in the graph's order.
+
+    Raises:
+        LaunchMismatch: the graph has no such stage, or cannot be read.
+    """
+    try:
+        graph = json.loads(graph_json)
+        stages: dict[str, str] = graph["stages"]
+        if stage not in stages:
+            raise LaunchMismatch(
+                f"{graph['experiment_name']} has no stage {stage!r}. Its stages are "
+                f"{', '.join(sorted(stages))}: use one of them"
+            )
+        steps: list[dict[str, Any]] = graph["steps"]
+        needed = _with_dependencies(stages[stage], {step["address"]: step["deps"] for step in steps})
+        return [step for step in steps if step["address"] in needed]
+    except (KeyError, TypeError, ValueError) as error:
+        raise LaunchMismatch(
+            f"the bundle's graph lacks what a launch needs ({type(error).__name__}: {error}). Build the "
+            "experiment again"
+        ) from None
+
+
+def _with_dependencies(address: str, deps: dict[str, list[str]]) -> set[str]:
+    needed: set[str] = set()
+    waiting = [address]
+    while waiting:
+        current = waiting.pop()
+        if current not in needed:
+            needed.add(current)
+            waiting += deps[current]
+    return needed
