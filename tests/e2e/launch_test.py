@@ -169,7 +169,9 @@ def test_a_run_is_cancelled_with_its_child_and_relaunched_from_its_bundle(state)
     assert re.search(r"^remains: checkpoint of step \d+: s3://", done.stdout, re.MULTILINE), done.stdout
     with connect(status(state).url) as gateway:
         assert [gateway.describe(job).state for job in both] == ["killed", "killed"]
-    assert [event.kind for event in record.events[-2:]] == ["cancel_requested", "cancelled"]
+    # The coordinator may have had time to record that its child was ended.
+    kinds = [event.kind for event in record.events]
+    assert "cancel_requested" in kinds and kinds[-1] == "cancelled" and record.state == "cancelled"
     assert record.events[-1].facts["states"] == dict.fromkeys(both, "killed")
     again = launcher(state, "rehearse", *files_of("gsm8k_grpo"))
     assert again.returncode == 1 and "was cancelled: by ann: wrong data" in again.stderr, again.stderr
@@ -180,8 +182,8 @@ def test_a_run_is_cancelled_with_its_child_and_relaunched_from_its_bundle(state)
     )
     assert relaunched.returncode == 0, relaunched.stdout + relaunched.stderr
     assert re.search(r"^resume: from step \d+, the newest whole checkpoint", relaunched.stdout, re.MULTILINE)
-    writer = rf"^  written by: attempt 1 \({attempt_id_of(record.key)}\), runtime {record.runtime_commit} \(as now\)$"
-    assert re.search(writer, relaunched.stdout, re.MULTILINE), relaunched.stdout
+    first, commit = attempt_id_of(record.key), record.runtime_commit
+    assert f"  written by: attempt 1 ({first}), runtime {commit} (as now)" in relaunched.stdout.splitlines()
     assert re.search(
         r"^coordinator: /slipway/gsm8k_grpo-[0-9a-f]{8}-2 \(submitted\)$", relaunched.stdout, re.MULTILINE
     )

@@ -7,14 +7,14 @@ from tests.faults.experiment_for_test import Experiment
 from tests.faults.iris_proxy_testlib import When
 from tests.faults.world_testlib import SECONDS, World, until
 from tools.launcher.cli import exit_codes
-from tools.launcher.store.testing.gcs_faults_for_test import Fault, Kind
+from tools.launcher.store.testing.fake_gcs_for_test import FakeGcs
+from tools.launcher.store.testing.gcs_faults_for_test import Fault
 
 catalogue = Catalogue()
 
 EVENTS = {
     "start": (3, "coordinator_started"),
-    "model-reused": (4, "step_reused"),
-    "data-reused": (5, "step_reused"),
+    "input-reused": (4, "step_reused"),
     "step-started": (6, "step_started"),
     "child-submitted": (7, "child_submitted"),
     "step-finished": (8, "step_finished"),
@@ -50,8 +50,11 @@ for _name, (_number, _kind) in EVENTS.items():
 
 @catalogue.case()
 def coordinator_killed_reading_its_bundle(world: World, experiment: Experiment) -> None:
-    hold = world.gcs.hold("get", experiment.bundle)
+    started = world.gcs.hold("insert", experiment.event(3), "after")
     begin(world, experiment)
+    started.wait_reached(SECONDS)
+    hold = world.gcs.hold("get", experiment.bundle)  # Only now: a launcher may read it too.
+    started.release()
     hold.wait_reached(SECONDS)
     world.kill_coordinator(experiment)
     hold.cut()
@@ -98,7 +101,7 @@ def runtime_launcher_is_killed(world: World, experiment: Experiment) -> None:
     hold.release()
 
 
-def _store(fault: Callable[[World, Experiment], None]) -> Callable[[World, Experiment], None]:
+def _store(fault: Callable[[World, Experiment], object]) -> Callable[[World, Experiment], None]:
     def act(world: World, experiment: Experiment) -> None:
         fault(world, experiment)
         begin(world, experiment)
@@ -110,50 +113,63 @@ def _event(name: str, experiment: Experiment) -> str:
     return experiment.event(EVENTS[name][0])
 
 
-for _name in ("start", "success"):
-    catalogue.add(
-        f"coordinator-store-busy-at-{_name}",
-        _store(lambda w, x, n=_name: w.gcs.answer(503, "insert", _event(n, x), count=2)),  # type: ignore[misc]
+catalogue.add(
+    "coordinator-store-busy-at-start",
+    _store(lambda world, experiment: world.gcs.answer(503, "insert", _event("start", experiment), count=2)),
+)
+catalogue.add(
+    "coordinator-reply-lost-at-success",
+    _store(lambda world, experiment: world.gcs.lose_reply("insert", _event("success", experiment), count=1)),
+)
+
+
+def _denied(name: str) -> Callable[[World, Experiment], None]:
+    return _store(
+        lambda world, experiment: world.gcs.answer(403, "insert", _event(name, experiment), count=1)
     )
-    catalogue.add(
-        f"coordinator-reply-lost-at-{_name}",
-        _store(lambda w, x, n=_name: w.gcs.lose_reply("insert", _event(n, x), count=1)),  # type: ignore[misc]
-    )
+
+
 for _name in ("start", "step-finished", "success"):
-    catalogue.add(
-        f"coordinator-denied-at-{_name}",
-        _store(lambda w, x, n=_name: w.gcs.answer(403, "insert", _event(n, x), count=1)),  # type: ignore[misc]
-    )
+    catalogue.add(f"coordinator-denied-at-{_name}", _denied(_name))
 
 
-def _reading_its_bundle(kind: Kind, count: int = 1, status: int = 0) -> Callable[[World, Experiment], None]:
+def _reading_its_bundle(inject: Callable[[FakeGcs, str], Fault]) -> Callable[[World, Experiment], None]:
     """What goes wrong when the coordinator, and nobody else, reads the bundle."""
 
     def act(world: World, experiment: Experiment) -> None:
-        fault = Fault(kind, "get", experiment.bundle, count, status=status)
         hold = world.gcs.hold("insert", experiment.event(3), "after")
         begin(world, experiment)
         hold.wait_reached(SECONDS)
-        world.gcs._faults.add(fault)
+        fault = inject(world.gcs, experiment.bundle)
         hold.release()
         until(lambda: fault.left == 0, "the coordinator reads its bundle")
 
     return act
 
 
-catalogue.add("coordinator-denied-its-bundle", _reading_its_bundle("answer", status=403))
-catalogue.add("coordinator-gets-half-a-bundle", _reading_its_bundle("truncate"))
 catalogue.add(
-    "coordinator-gets-a-damaged-bundle", _reading_its_bundle("damage", 2), code=exit_codes.FAILED,
-    children=0, relaunched=True,
+    "coordinator-denied-its-bundle",
+    _reading_its_bundle(lambda gcs, bundle: gcs.answer(403, "get", bundle, count=1)),
 )
-catalogue.add("coordinator-answer-cut-off", _reading_its_bundle("cut"))
+catalogue.add(
+    "coordinator-gets-half-a-bundle", _reading_its_bundle(lambda gcs, bundle: gcs.truncate(bundle, count=1))
+)
+catalogue.add(
+    "coordinator-gets-a-damaged-bundle",
+    _reading_its_bundle(lambda gcs, bundle: gcs.damage(bundle, count=2)),
+    code=exit_codes.FAILED,
+    children=0,
+    relaunched=True,
+)
+catalogue.add(
+    "coordinator-answer-cut-off",
+    _reading_its_bundle(lambda gcs, bundle: gcs.cut("get", bundle, count=1)),
+)
 
 
 @catalogue.case()
 def coordinator_store_away_for_long(world: World, experiment: Experiment) -> None:
-    away = Fault("answer", "insert", experiment.event(6), None, status=503)
-    world.gcs._faults.add(away)
+    away = world.gcs.answer(503, "insert", experiment.event(6))
     begin(world, experiment)
     first = world.coordinator_pid(experiment)
     until(lambda: world.coordinator_pid(experiment) != first, "another start of the coordinator")

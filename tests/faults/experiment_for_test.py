@@ -42,9 +42,7 @@ COORDINATOR_STARTS = 4
 
 _THIRD_PARTY = Path("third_party")
 _CLUSTER = _THIRD_PARTY / "clusters/local.yaml"
-_MODEL = HfExport(
-    name="slipway/qwen3-0.6b", version="2026.11.30", fingerprint="c0ffee06", relative_path="hf"
-)
+_MODEL = HfExport(name="slipway/qwen3-0.6b", version="2026.11.30", fingerprint="c0ffee06", relative_path="hf")
 _TOKENIZER, _REVISION = "Qwen/Qwen3-0.6B", "c1899de289a04d12100db370d81485cdf75e47ca"
 
 _RECIPE: dict[str, dict[str, object]] = {

@@ -47,7 +47,9 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     with ExitStack() as stack:
         zygote = stack.enter_context(Zygote(folder / "out"))
         gcs = stack.enter_context(FakeGcs())
-        tasks = stack.enter_context(task_zygote(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-", dir="/tmp")))))
+        tasks = stack.enter_context(
+            task_zygote(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-", dir="/tmp"))))
+        )
         shared = stack.enter_context(world(folder / "shared", gcs, zygote, tasks))
 
         def start(case: Case) -> Done:

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 When = Literal["before", "after"]
+Answer = tuple[int, list[tuple[str, str]], bytes]
 _UPSTREAM_SECONDS = 60.0
 _HELD_SECONDS = 120.0
 
@@ -51,10 +52,11 @@ class Hold:
         self._cut = True
         self._told.set()
 
-    def _takes(self, rpc: str, body: bytes) -> bool:
+    def takes(self, rpc: str, body: bytes) -> bool:
+        """True if a request is one of these."""
         return self.left > 0 and self.rpc == rpc and self.about in body
 
-    def _goes_on(self) -> bool:
+    def goes_on(self) -> bool:
         """Hold one request; True if it goes on."""
         self._reached.set()
         if self.ends == "cut":
@@ -72,7 +74,7 @@ class IrisProxy:
         Args:
             upstream: gives the port of the controller, which may change when it is restarted.
         """
-        self._upstream = upstream
+        self.upstream = upstream
         self._lock = threading.Lock()
         self._holds: list[Hold] = []
         self._server = _server(self)
@@ -103,10 +105,11 @@ class IrisProxy:
             self._holds.append(hold)
         return hold
 
-    def _taken(self, rpc: str, body: bytes) -> Hold | None:
+    def taken(self, rpc: str, body: bytes) -> Hold | None:
+        """The hold for a request, which counts it; None if it just goes through."""
         with self._lock:
             for hold in self._holds:
-                if hold._takes(rpc, body):
+                if hold.takes(rpc, body):
                     hold.left -= 1
                     hold.seen += 1
                     return hold
@@ -127,25 +130,34 @@ def _server(proxy: IrisProxy) -> ThreadingHTTPServer:
 
         def _pass(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-            hold = proxy._taken(self.path.rsplit("/", 1)[-1], body)
-            if hold is not None and hold.when == "before" and not hold._goes_on():
-                return self._hang_up()
-            try:
-                status, headers, answer = self._ask(body)
-            except (OSError, http.client.HTTPException):
-                return self._hang_up()
-            if hold is not None and hold.when == "after" and not hold._goes_on():
-                return self._hang_up()
+            answer = self._answered(body)
+            if answer is None:
+                self._hang_up()
+                return
+            status, headers, data = answer
             self.send_response_only(status)
             for name, value in headers:
                 if name.lower() not in ("content-length", "transfer-encoding", "connection"):
                     self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer)))
+            self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            self.wfile.write(answer)
+            self.wfile.write(data)
 
-        def _ask(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-            connection = http.client.HTTPConnection("127.0.0.1", proxy._upstream(), timeout=_UPSTREAM_SECONDS)
+        def _answered(self, body: bytes) -> Answer | None:
+            """What to answer, None to hang up."""
+            hold = proxy.taken(self.path.rsplit("/", 1)[-1], body)
+            if hold is not None and hold.when == "before" and not hold.goes_on():
+                return None
+            try:
+                answer = self._ask(body)
+            except (OSError, http.client.HTTPException):
+                return None
+            if hold is not None and hold.when == "after" and not hold.goes_on():
+                return None
+            return answer
+
+        def _ask(self, body: bytes) -> Answer:
+            connection = http.client.HTTPConnection("127.0.0.1", proxy.upstream(), timeout=_UPSTREAM_SECONDS)
             try:
                 headers = {
                     name: value
@@ -168,7 +180,7 @@ def _server(proxy: IrisProxy) -> ThreadingHTTPServer:
             except OSError:
                 return  # The launcher was killed.
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             return
 
     class Server(ThreadingHTTPServer):

@@ -7,6 +7,7 @@ from tests.faults.experiment_for_test import Experiment
 from tests.faults.iris_proxy_testlib import When
 from tests.faults.world_testlib import SECONDS, World, until
 from tools.launcher.cli import exit_codes
+from tools.launcher.store.testing.gcs_faults_for_test import Method
 
 catalogue = Catalogue()
 Key = Callable[[Experiment], str]
@@ -30,9 +31,9 @@ READS: dict[str, Key] = {
 """What a launch looks up before it writes."""
 
 
-def _killed_at(method: str, key: Key, when: When) -> Callable[[World, Experiment], None]:
+def _killed_at(method: Method, key: Key, when: When) -> Callable[[World, Experiment], None]:
     def act(world: World, experiment: Experiment) -> None:
-        hold = world.gcs.hold(method, key(experiment), when)  # type: ignore[arg-type]
+        hold = world.gcs.hold(method, key(experiment), when)
         call = world.launch(experiment)
         hold.wait_reached(SECONDS)
         call.kill()
@@ -77,9 +78,8 @@ def _reply_lost(key: Key) -> Callable[[World, Experiment], None]:
     return act
 
 
-for _name, _key in WRITES.items():
-    if _name != "verified":
-        catalogue.add(f"reply-lost-of-{_name}", _reply_lost(_key))
+for _name in ("claim", "intent", "submitted"):
+    catalogue.add(f"reply-lost-of-{_name}", _reply_lost(WRITES[_name]))
 
 
 @catalogue.case()
@@ -141,5 +141,5 @@ def _write_comes_late(key: Key) -> Callable[[World, Experiment], None]:
     return act
 
 
-for _name in ("claim", "turn", "intent", "submitted"):
+for _name in ("intent", "submitted"):
     catalogue.add(f"late-{_name}-of-a-dead-launcher", _write_comes_late(WRITES[_name]))

@@ -134,7 +134,9 @@ def other_job_under_our_name(world: World, experiment: Experiment) -> None:
     assert "It is not this launch and is left alone" in call.err, call.err
 
 
-def _other(world: World, experiment: Experiment, *, seed: int = 17, priority: str = "interactive") -> Experiment:
+def _other(
+    world: World, experiment: Experiment, *, seed: int = 17, priority: str = "interactive"
+) -> Experiment:
     name = f"other-{experiment.name}"
     return build_experiment(
         world.home / "others" / name, name, artifact=experiment.artifact, seed=seed, priority=priority

@@ -7,13 +7,13 @@ from tests.faults.experiment_for_test import Experiment
 from tests.faults.launcher_cases_testlib import READS, WRITES
 from tests.faults.world_testlib import SECONDS, World
 from tools.launcher.cli import exit_codes
-from tools.launcher.store.testing.gcs_faults_for_test import Fault
+from tools.launcher.store.testing.gcs_faults_for_test import Method
 
 catalogue = Catalogue()
-Inject = Callable[[World, Experiment], None]
+Inject = Callable[[World, Experiment], object]
 
 
-def _launch_under(inject: Inject, *, ends: int, says: str = "") -> Inject:
+def _launch_under(inject: Inject, *, ends: int, says: str = "") -> Callable[[World, Experiment], None]:
     def act(world: World, experiment: Experiment) -> None:
         inject(world, experiment)
         call = world.launch(experiment, "--detach")
@@ -24,8 +24,8 @@ def _launch_under(inject: Inject, *, ends: int, says: str = "") -> Inject:
     return act
 
 
-def _answer(status: int, method: str, key: Callable[[Experiment], str], count: int) -> Inject:
-    return lambda world, experiment: world.gcs.answer(status, method, key(experiment), count)  # type: ignore[arg-type]
+def _answer(status: int, method: Method, key: Callable[[Experiment], str], count: int) -> Inject:
+    return lambda world, experiment: world.gcs.answer(status, method, key(experiment), count)
 
 
 for _name, _key in READS.items():
@@ -40,22 +40,23 @@ for _name, _key in WRITES.items():
         f"denied-writing-{_name}",
         _launch_under(_answer(403, "insert", _key, 1), ends=exit_codes.UNKNOWN, says="access is denied"),
     )
-for _name in ("bundle", "intent", "submitted"):
-    catalogue.add(
-        f"busy-writing-{_name}", _launch_under(_answer(503, "insert", WRITES[_name], 2), ends=exit_codes.OK)
-    )
-catalogue.add("too-many-requests", _launch_under(_answer(429, "insert", WRITES["intent"], 1), ends=exit_codes.OK))
+catalogue.add(
+    "busy-writing-intent", _launch_under(_answer(503, "insert", WRITES["intent"], 2), ends=exit_codes.OK)
+)
+catalogue.add(
+    "too-many-requests", _launch_under(_answer(429, "insert", WRITES["intent"], 1), ends=exit_codes.OK)
+)
 catalogue.add(
     "slow-at-every-call",
     _launch_under(lambda w, x: w.gcs.delay(0.3, None, x.name, 30), ends=exit_codes.OK),
 )
-catalogue.add(
-    "list-cut-off", _launch_under(lambda w, x: w.gcs.cut("list", x.records, 1), ends=exit_codes.OK)
-)
+catalogue.add("list-cut-off", _launch_under(lambda w, x: w.gcs.cut("list", x.records, 1), ends=exit_codes.OK))
 catalogue.add(
     "event-cut-off", _launch_under(lambda w, x: w.gcs.cut("get", x.event(1), 1), ends=exit_codes.OK)
 )
-catalogue.add("event-read-in-half", _launch_under(lambda w, x: w.gcs.truncate(x.event(1), 1), ends=exit_codes.OK))
+catalogue.add(
+    "event-read-in-half", _launch_under(lambda w, x: w.gcs.truncate(x.event(1), 1), ends=exit_codes.OK)
+)
 catalogue.add(
     "event-read-damaged-twice",
     _launch_under(lambda w, x: w.gcs.damage(x.event(1), 2), ends=exit_codes.UNKNOWN, says="checksum"),
@@ -64,8 +65,7 @@ catalogue.add(
 
 @catalogue.case()
 def store_away_for_long(world: World, experiment: Experiment) -> None:
-    away = Fault("answer", "insert", experiment.event(1), None, status=503)
-    world.gcs._faults.add(away)
+    away = world.gcs.answer(503, "insert", experiment.event(1))
     call = world.launch(experiment)
     assert call.wait(SECONDS) == exit_codes.UNKNOWN
     away.left = 0

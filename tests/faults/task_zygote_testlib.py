@@ -115,7 +115,6 @@ def task_zygote(folder: Path) -> Iterator[TaskZygote]:
         env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), **NO_THREADS},
     )
     listener.close()
-    made.pid = process.pid
     try:
         yield made
     finally:
@@ -168,8 +167,8 @@ def _become(
     code = 1
     try:
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
+        for known in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(known, signal.SIG_DFL)
         for other in others:
             other.close()
         os.setsid()

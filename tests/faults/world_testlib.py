@@ -86,9 +86,7 @@ class World:
 
     def key(self, experiment: Experiment, ordinal: int = 1) -> RunKey:
         """The key of an experiment's run."""
-        return RunKey(
-            experiment=experiment.name, launch_digest=experiment.launch_digest, ordinal=ordinal
-        )
+        return RunKey(experiment=experiment.name, launch_digest=experiment.launch_digest, ordinal=ordinal)
 
     def record(self, experiment: Experiment, ordinal: int = 1) -> RunRecord | None:
         """The record of an experiment's run, read past all faults."""

@@ -41,12 +41,13 @@ class Call:
     """
 
     def __init__(self, pid: int, folder: Path) -> None:
-        self.pid, self.code = pid, None
+        self.pid = pid
+        self.code: int | None = None
         self._folder, self._ended = folder, threading.Event()
 
     def ended(self, code: int) -> None:
         """Say how it ended."""
-        self.code = code  # type: ignore[assignment]
+        self.code = code
         self._ended.set()
 
     def kill(self) -> None:
@@ -170,7 +171,9 @@ def serve(descriptor: int) -> None:
 
 def require_one_thread() -> None:
     """A fork copies the locks of other threads, and nobody would ever open them."""
-    assert len(os.listdir("/proc/self/task")) == 1, "something that was imported has started a thread"
+    assert len(list(Path("/proc/self/task").iterdir())) == 1, (
+        "something that was imported has started a thread"
+    )
 
 
 def _fork(request: dict[str, Any], requests: socket.socket, wakers: tuple[socket.socket, ...]) -> int:

@@ -15,6 +15,7 @@ PACKAGES = [
     "tests/determinism",
     "tests/docs",
     "tests/e2e",
+    "tests/faults",
     "tests/goldens",
     "tests/lint",
     "tests/secrets",

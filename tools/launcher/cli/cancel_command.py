@@ -40,13 +40,14 @@ from tools.launcher.submit.cancel import (
 from tools.launcher.submit.source_state import read_source_state
 from tools.launcher.submit.turns import is_over, runs_with_a_turn
 
-DESCRIPTION = """Ends a run: its coordinator and every child. Says what was running and which checkpoint remains, and
-records who answers for it and why. Called again after a failure, it goes on. A run that is over stays as it is.
+DESCRIPTION = """Ends a run: its coordinator and every child. Says what was running and which checkpoint
+remains, and records who answers for it and why. Called again after a failure, it goes on. A run that is over
+stays as it is.
 
 examples:
   tools/bazel run //tools/launcher -- cancel cat_count --dry-run
   tools/bazel run //tools/launcher -- cancel cat_count --authorize="ann: node fault, agreed with ops"
-  tools/bazel run //tools/launcher -- cancel gsm8k/2f1bbe6d/1 --store=gs://lab/slipway --authorize="ann: wrong data"
+  tools/bazel run //tools/launcher -- cancel gsm8k/2f1bbe6d/1 --store=gs://lab/rl --authorize="ann: quota"
 """
 
 
@@ -139,9 +140,10 @@ def _show_outcome(outcome: CancelOutcome, store: ObjectStore, place: RunPlace) -
         was = works(outcome.was)
         print(f"was running: {', '.join(job.job_id for job in was) or 'nothing'}")
         print(f"remains: {_remaining(outcome.record, store, place)}")
+        store_flag = "" if place.place.keeps_own_store else f" --store={store.url}"
         print(
             f"to run the same document again: tools/bazel run //tools/launcher -- relaunch "
-            f'{short_name(outcome.record)} --authorize="who: why"'
+            f'{short_name(outcome.record)}{store_flag} --authorize="who: why"'
         )
     return exit_codes.OK
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from tools.launcher.cli.launch_place import UNKNOWN_STORE, no_store
 from tools.launcher.coordinator.runtime import REHEARSAL_MODULE, marinskyrl_runtime, rehearsal_runtime
 from tools.launcher.documents.canonical import sha256_hex
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
@@ -41,13 +42,19 @@ def requests_text(bundle: LaunchBundle, launch_digest: str, facts: LaunchFacts, 
     where = "its Iris" if facts.route.scheduler == "iris" else "the local Iris"
     return (
         "dry run: nothing is asked, written or submitted\n"
-        f"store: {facts.store_url}\n"
+        f"store: {_store(facts)}\n"
         f"attempt: {facts.ordinal} ({attempt})\n"
         f"bundle: {BUNDLE_PREFIX}/{sha256_hex(packed)}\n"
         f"the coordinator then runs: {shlex.join(launcher_argv(bundle, facts))}\n"
         f"request to {where} at {facts.cluster}:\n"
         f"{json.dumps(shown(request), indent=2)}\n"
     )
+
+
+def _store(facts: LaunchFacts) -> str:
+    if facts.store_url != UNKNOWN_STORE:
+        return facts.store_url
+    return f"none given, shown as {UNKNOWN_STORE}; a launch would be refused: {no_store(facts.cluster)}"
 
 
 def launcher_argv(bundle: LaunchBundle, facts: LaunchFacts) -> tuple[str, ...]:

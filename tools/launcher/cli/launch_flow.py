@@ -56,6 +56,7 @@ class Launching(BaseModel):
         credentials: names of what is handed on; none for a rehearsal, which contacts none of those services.
         source: who launches from what.
         authorized: `who: why` of a relaunch, None of anything else.
+        seen_ordinal: the newest attempt that the caller saw in the store, 0 if it did not look.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -66,6 +67,7 @@ class Launching(BaseModel):
     credentials: tuple[str, ...]
     source: SourceState
     authorized: str | None
+    seen_ordinal: int = 0
 
     @property
     def gang(self) -> GangShape:
@@ -276,7 +278,9 @@ def _dry_run(launching: Launching, flags: Any) -> int:
     place, files = launching.place, launching.files
     show_gates(_gates(launching, flags, None, None), sys.stdout)
     newest, attempt = 0, "the first attempt; whether there are others is not asked of the store"
-    if place.store_url.startswith("file:"):
+    if launching.seen_ordinal:
+        newest, attempt = launching.seen_ordinal, f"attempts on record: {launching.seen_ordinal}"
+    elif place.store_url.startswith("file:"):
         earlier = _earlier(launching, place.open_store())
         newest = max((record.key.ordinal for record in earlier), default=0)
         attempt = f"attempts on record: {newest}"

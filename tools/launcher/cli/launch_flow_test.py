@@ -50,5 +50,18 @@ def test_nothing_is_started_or_written(built, tmp_path, monkeypatch, capsys, ver
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dry_run_without_a_store_shows_everything_and_says_what_a_launch_lacks(
+    built, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv("SLIPWAY_STORE", raising=False)
+    assert run(["launch", *built, "--dry-run"]) == exit_codes.OK
+    said = capsys.readouterr().out
+    assert "store: none given, shown as gs://store-not-given; a launch would be refused: the cluster" in said
+    assert '"--store=gs://store-not-given"' in said
+    assert "  credentials    missing" in said
+    assert list(tmp_path.iterdir()) == []
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, *sys.argv[1:]]))

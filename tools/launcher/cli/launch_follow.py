@@ -16,6 +16,7 @@ from tools.launcher.observe.render_text import show_verification
 from tools.launcher.observe.verify import FilesElsewhere, record_verification, verify_run
 from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.records import RunKey, RunRecord, RunState, load_record, record_prefix
+from tools.launcher.store.remembered_reads import RememberedReads
 from tools.launcher.submit.machine import SubmitOutcome, SubmitState
 from tools.launcher.submit.settle import settle
 
@@ -54,8 +55,8 @@ def conclude(
         if detach:
             store_flag = "" if place.keeps_own_store else f" --store={place.store_url}"
             print(
-                f"detached: follow it with `tools/bazel run //tools/launcher -- status {outcome.key.experiment}"
-                f"{store_flag}`"
+                "detached: follow it with `tools/bazel run //tools/launcher -- status "
+                f"{outcome.key.experiment}{store_flag}`"
             )
             return exit_codes.OK
         return _follow(outcome.key, place, store, gateway, who)
@@ -69,7 +70,10 @@ def conclude(
 
 
 def _follow(key: RunKey, place: LaunchPlace, store: ObjectStore, gateway: IrisGateway, who: str) -> int:
-    looks = follow(store, key, place.objects(), gateway, sleep=lambda seconds: _wait(place, seconds))
+    # Each look reads the whole record again, and in a bucket each event is a request.
+    looks = follow(
+        RememberedReads(store), key, place.objects(), gateway, sleep=lambda seconds: _wait(place, seconds)
+    )
     last = follow_on(sys.stdout, looks)
     if last.end in (FollowEnd.UNREACHABLE, FollowEnd.COORDINATOR_SILENT):
         help_ = "Launch again: that finds out what became of the run"

@@ -21,6 +21,9 @@ CONTROLLER_VARIABLE = "SLIPWAY_CONTROLLER"
 # The Google client's own variable: another server than Google's. An address, no secret.
 EMULATOR_VARIABLE = "STORAGE_EMULATOR_HOST"
 
+UNKNOWN_STORE = "gs://store-not-given"
+"""Stands in a dry run's requests for the store that a launch would need."""
+
 LOCAL_CLUSTER = "local"
 """Name of the embedded cluster in records."""
 
@@ -114,11 +117,11 @@ def launch_place(
     Args:
         card: the cluster's.
         iris: the launch document's `iris` section.
-        flags: of `add_place_arguments`.
+        flags: of `add_place_arguments`, and `dry_run`.
         environ: the process environment.
 
     Raises:
-        PlaceRefused: there is no such place.
+        PlaceRefused: there is no such place; a dry run may do without a store.
         StoreAddressError: the store's address cannot be used.
         LocalClusterError: the environment names no state folder for the local Iris.
     """
@@ -139,11 +142,9 @@ def launch_place(
     if controller is not None:
         check_controller(controller)
     if not address:
-        raise PlaceRefused(
-            f"the cluster {card.name} has no store: bundle, record and claims must lie where its jobs and "
-            f"everybody else can read them. Give --store=gs://bucket/prefix, set ${STORE_VARIABLE}, or write "
-            "`store:` into its cluster card"
-        )
+        if not flags.dry_run:
+            raise PlaceRefused(no_store(card.name))
+        address = UNKNOWN_STORE
     if urlsplit(address).scheme == "file":
         raise PlaceRefused(
             f"store {address}: the coordinator runs on the cluster {card.name} and cannot read a folder of "
@@ -161,6 +162,15 @@ def launch_place(
         store_url=open_store(address).url,
         object_root_url=None,
         state=None,
+    )
+
+
+def no_store(cluster: str) -> str:
+    """Return the sentence that says what a launch on `cluster` lacks, and who can give it."""
+    return (
+        f"the cluster {cluster} has no store: bundle, record and claims must lie where its jobs and "
+        f"everybody else can read them. Give --store=gs://bucket/prefix, set ${STORE_VARIABLE}, or write "
+        "`store:` into its cluster card"
     )
 
 

@@ -30,7 +30,7 @@ LOCAL, REMOTE = card("local"), card("cw_us_east_02a")
 
 
 def flags(store=None, controller=None):
-    return argparse.Namespace(store=store, controller=controller)
+    return argparse.Namespace(store=store, controller=controller, dry_run=False)
 
 
 def test_the_local_cluster_is_the_users_own():

@@ -64,9 +64,9 @@ def agree(stakes: Stakes, *, yes: bool, command: str, stdin: TextIO, stderr: Tex
             f"{stakes.cluster} is not the local Iris and there is no terminal to ask at; {NOT_SUBMITTED}. To "
             f"agree beforehand: {command}"
         )
-    stderr.write(f"{stakes.words()}Submit it? [y/N] ")
-    stderr.flush()
     try:
+        stderr.write(f"{stakes.words()}Submit it? [y/N] ")
+        stderr.flush()
         answer = stdin.readline()
     except KeyboardInterrupt:
         answer = ""

@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ class Workspace:
         files = [f"--{name}={self.root / f'out.{name}'}" for name in ("launch", "digest", "graph")]
         return pin_command.run(parser.parse_args([*files, f"--ledger={LEDGER}", *extra]))
 
-    def graph(self) -> dict:
+    def graph(self) -> dict[str, Any]:
         return json.loads((self.root / "out.graph").read_text())
 
     def vouch(self) -> None:

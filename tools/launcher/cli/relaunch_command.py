@@ -19,20 +19,20 @@ from tools.launcher.cli.shipped_cards import shipped_budget, shipped_cluster
 from tools.launcher.store.bundles import BUNDLE_PREFIX, BundleError, unpack, verify_bundle
 from tools.launcher.store.content import get_content
 from tools.launcher.store.object_store import ObjectStore
-from tools.launcher.store.records import RunRecord
+from tools.launcher.store.records import RunRecord, list_records
 from tools.launcher.submit.authorization import parse_authorization
 from tools.launcher.submit.relaunch import RelaunchRefused
 from tools.launcher.submit.request import LaunchMismatch
 from tools.launcher.submit.source_state import read_source_state
 
-DESCRIPTION = """Starts a new attempt of a recorded run: the same bundle, whose digest is checked, on the same cluster.
-Nothing is built anew. It is refused while an attempt lives or may live, and once the version was launched
-with another runtime. What it will resume from is said first.
+DESCRIPTION = """Starts a new attempt of a recorded run: the same bundle, whose digest is checked, on the same
+cluster. Nothing is built anew. It is refused while an attempt lives or may live, and once the version was
+launched with another runtime. What it will resume from is said first.
 
 examples:
   tools/bazel run //tools/launcher -- relaunch cat_count --authorize="ann: node fault, agreed with ops"
   tools/bazel run //tools/launcher -- relaunch cat_count/2f1bbe6d --dry-run
-  tools/bazel run //tools/launcher -- relaunch gsm8k_grpo --store=gs://lab/slipway --authorize="ann: quota" --yes
+  tools/bazel run //tools/launcher -- relaunch gsm8k_grpo --store=gs://lab/rl --authorize="ann: quota" --yes
 """
 
 
@@ -91,6 +91,7 @@ def run(flags: Any) -> int:
         credentials=_credentials(record),
         source=source,
         authorized=authorized,
+        seen_ordinal=_newest_ordinal(store, record),
     )
     launch_flags = argparse.Namespace(
         **{
@@ -106,16 +107,22 @@ def run(flags: Any) -> int:
 def _files(record: RunRecord, store: ObjectStore, flags: Any) -> ExperimentFiles:
     if not record.bundle_digest:
         raise LaunchMismatch(
-            f"{record.key}: its record names no bundle, so there is nothing to start again. Launch the experiment"
+            f"{record.key}: its record names no bundle, so there is nothing to start again. Launch the "
+            "experiment"
         )
     bundle = unpack(get_content(store, BUNDLE_PREFIX, record.bundle_digest))
     digests = verify_bundle(bundle)
     if digests.launch != record.key.launch_digest:
         raise BundleError(
-            f"{record.key}: its bundle holds the launch document sha256:{digests.launch}. The record was tampered "
-            "with: build the experiment and launch it"
+            f"{record.key}: its bundle holds the launch document sha256:{digests.launch}. The record was "
+            "tampered with: build the experiment and launch it"
         )
     return files_of_bundle(bundle, _card(record, flags), source=f"the bundle of {short_name(record)}")
+
+
+def _newest_ordinal(store: ObjectStore, record: RunRecord) -> int:
+    same = [one.key for one in list_records(store, record.key.experiment)]
+    return max(key.ordinal for key in same if key.launch_digest == record.key.launch_digest)
 
 
 def _card(record: RunRecord, flags: Any) -> ClusterCard:

@@ -410,7 +410,7 @@ def test_any_change_of_an_example_is_judged(base):
     judge()
 
 
-_ANYTHING = [
+_ANYTHING: list[Any] = [
     None,
     True,
     0,

@@ -150,35 +150,35 @@ class FakeGcs:
 
     def answer(
         self, status: int, method: Method | None = None, key: str = "", count: int | None = None
-    ) -> None:
+    ) -> Fault:
         """Answer with an error such as 503; nothing is applied.
 
-        Here and below: `method` None is any, `key` is a regex for the object name, `count` requests
+        Here and below, returned is what happens: its `left` may be watched, and set to 0 to end it; `method` None is any, `key` is a regex for the object name, `count` requests
         are affected (None: all from now on).
         """
-        self._faults.add(Fault("answer", method, key, count, status=status))
+        return self._faults.add(Fault("answer", method, key, count, status=status))
 
     def delay(
         self, seconds: float, method: Method | None = None, key: str = "", count: int | None = None
-    ) -> None:
+    ) -> Fault:
         """Wait before the request is applied."""
-        self._faults.add(Fault("delay", method, key, count, seconds=seconds))
+        return self._faults.add(Fault("delay", method, key, count, seconds=seconds))
 
-    def cut(self, method: Method | None = None, key: str = "", count: int | None = None) -> None:
+    def cut(self, method: Method | None = None, key: str = "", count: int | None = None) -> Fault:
         """Apply, send half of the reply, and close the connection."""
-        self._faults.add(Fault("cut", method, key, count))
+        return self._faults.add(Fault("cut", method, key, count))
 
-    def lose_reply(self, method: Method | None = None, key: str = "", count: int | None = None) -> None:
+    def lose_reply(self, method: Method | None = None, key: str = "", count: int | None = None) -> Fault:
         """Apply, and close the connection without a reply."""
-        self._faults.add(Fault("lose_reply", method, key, count))
+        return self._faults.add(Fault("lose_reply", method, key, count))
 
-    def truncate(self, key: str = "", count: int | None = None) -> None:
+    def truncate(self, key: str = "", count: int | None = None) -> Fault:
         """Answer reads with half of the bytes, as if these were all; the checksum is the whole object's."""
-        self._faults.add(Fault("truncate", "get", key, count))
+        return self._faults.add(Fault("truncate", "get", key, count))
 
-    def damage(self, key: str = "", count: int | None = None) -> None:
+    def damage(self, key: str = "", count: int | None = None) -> Fault:
         """Answer reads with the right number of wrong bytes; the checksum is the object's."""
-        self._faults.add(Fault("damage", "get", key, count))
+        return self._faults.add(Fault("damage", "get", key, count))
 
     def clear(self) -> None:
         """Forget all faults; held requests go on."""

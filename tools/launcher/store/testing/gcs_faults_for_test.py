@@ -111,10 +111,11 @@ class Faults:
         self._faults: list[Fault] = []
         self._holds: list[Hold] = []
 
-    def add(self, fault: Fault) -> None:
-        """Have `fault` happen from now on."""
+    def add(self, fault: Fault) -> Fault:
+        """Have `fault` happen from now on, and return it."""
         with self._lock:
             self._faults.append(fault)
+        return fault
 
     def hold(self, method: Method, key: str, when: Literal["before", "after"], count: int) -> Hold:
         """Return a new hold; see `Hold`."""
