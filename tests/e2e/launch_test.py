@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -11,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tools.launcher.cli.built_experiment_testlib import build, source_of
+from tests.e2e.launcher_testlib import SECONDS, launcher
 from tools.launcher.iris.gateway import connect
 from tools.launcher.iris.local.control import status, stop
 from tools.launcher.store.file_store import FileStore
 from tools.launcher.store.records import RunRecord, attempt_id_of, list_records
-from tools.launcher.store.testing.fake_gcs_for_test import FakeGcs
 
 CLUSTERS = {"cat_count": "local", "gsm8k_grpo": "cw_us_east_02a"}
-SECONDS = 240
 
 
 @pytest.fixture(scope="module")
@@ -27,26 +24,6 @@ def state() -> Iterator[Path]:
     home = Path(os.environ.get("TEST_TMPDIR", "/tmp")) / "state"
     yield home / "slipway"
     stop(home / "slipway")
-
-
-def launcher(
-    state: Path, command: str, *arguments: str, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Run one command line of the launcher in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "tools.launcher.cli.launcher_main", command, *arguments],
-        env={
-            "HOME": str(state.parent),
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "XDG_STATE_HOME": str(state.parent),
-            **variables,
-        },
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
 
 
 def files_of(name: str) -> list[str]:
@@ -229,80 +206,6 @@ def test_a_plan_for_a_real_cluster_is_refused_here_and_rehearsed(state):
     done = launcher(state, "rehearse", *files_of("gsm8k_grpo"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "verified: yes" in done.stdout.splitlines()
-
-
-KEY = "hidden-6f1d0b9e8c"
-
-
-@pytest.fixture(scope="module")
-def unfederated(tmp_path_factory) -> list[str]:
-    """gsm8k_grpo, handed to its cluster without a hub: the embedded Iris here is nobody's hub."""
-    edits = {
-        "target_cluster=inputs.cluster.name": "target_cluster=None",
-        'parent_cluster_config="lib/iris/config/marin.yaml"': "parent_cluster_config=None",
-    }
-    ledger = Path("experiments/gsm8k_grpo/versions.lock.yaml")
-    files = build(tmp_path_factory.mktemp("unfederated"), source_of(edits=edits), ledger=ledger)
-    return [*(f"--{flag}={path}" for flag, path in files.items()), "--budget=experiments/budget.yaml"]
-
-
-def test_a_cluster_of_others_gets_one_job_and_the_store_everything(state, tmp_path, unfederated):
-    """The embedded Iris stands for the cluster: reached by its address, as one behind a tunnel would be."""
-    cluster = status(state)
-    assert cluster.running
-    elsewhere = tmp_path / "slipway"
-    with FakeGcs() as bucket:
-        # The launcher writes the first two events; the third is the coordinator's, which is held.
-        coordinator = bucket.hold(method="insert", key=r"/events/0003\.json$", when="before", count=3)
-        arguments = [
-            *unfederated,
-            f"--controller={cluster.url}",
-            f"--store={bucket.store_url('team')}",
-            "--allow-dirty",
-            "--detach",
-        ]
-        variables = {"STORAGE_EMULATOR_HOST": bucket.url, "WANDB_API_KEY": KEY}
-        asked = launcher(elsewhere, "launch", *arguments, **variables)
-        assert asked.returncode == 3, asked.stdout + asked.stderr
-        assert "there is no terminal to ask at; nothing was submitted. To agree beforehand: " in asked.stderr
-        assert " //experiments/gsm8k_grpo:launch -- --store=" in asked.stderr and " --yes\n" in asked.stderr
-        assert bucket.objects == {}
-
-        first = launcher(elsewhere, "launch", *arguments, "--yes", **variables)
-        assert first.returncode == 0, first.stdout + first.stderr
-        (job_id,) = re.findall(r"^coordinator: (\S+) \(submitted\)$", first.stdout, re.MULTILINE)
-        assert f" -- status gsm8k_grpo --store={bucket.store_url('team')}`" in first.stdout
-        again = launcher(elsewhere, "launch", *arguments, "--yes", **variables)
-        assert again.returncode == 0, again.stdout + again.stderr
-        assert f"coordinator: {job_id} (already submitted: following it)" in again.stdout.splitlines()
-        with connect(cluster.url) as gateway:
-            ours = [job for job in gateway.unfinished_jobs() if "gsm8k_grpo" in job]
-            assert ours == [job_id]
-            job = gateway.describe(job_id)
-            assert job is not None and "--credential=WANDB_API_KEY" in job.argv
-            assert "--runtime=marinskyrl" in job.argv and not any("object-root" in word for word in job.argv)
-            gateway.cancel(job_id)
-        coordinator.cut()
-        kept = {**bucket.objects}
-    names = [re.sub(r"[0-9a-f]{64}", "…", name) for name in kept]
-    version = "team/versions/users/lab/tests/qwen06-gsm8k-rl/2026.09.21"
-    assert [name for name in names if "/000" not in name or "/0001" in name or "/0002" in name] == [
-        "team/bundles/sha256/…",
-        f"{version}/claims/0001.json",
-        f"{version}/turns/0001.json",
-        "team/runs/gsm8k_grpo/…/1/events/0001.json",
-        "team/runs/gsm8k_grpo/…/1/events/0002.json",
-        "team/runs/gsm8k_grpo/…/1/provenance.json",
-    ]
-    intent = json.loads(next(data for name, data in kept.items() if name.endswith("events/0001.json")))[
-        "facts"
-    ]
-    assert (intent["object_root"], intent["runtime"]) == (None, "marinskyrl")
-    assert intent["route"]["controller"] == cluster.url
-    assert intent["overrides"].keys() == {"clean-tree"}
-    said = [done.stdout + done.stderr for done in (asked, first, again)]
-    assert not any(KEY in text for text in [*said, *(str(data) for data in kept.values())])
-    assert not (elsewhere / "store").exists()
 
 
 def test_an_altered_document_is_refused_before_anything_starts(state, tmp_path):

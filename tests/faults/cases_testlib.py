@@ -157,16 +157,23 @@ def _seen(world: World, experiment: Experiment) -> str:
 class Runs:
     """Cases that run beside each other; their results are fetched one by one."""
 
-    def __init__(self, cases: Sequence[Case], start: Callable[[Case], Done], *, at_once: int) -> None:
-        """Start them all.
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self._pools: list[ThreadPoolExecutor] = []
+        self._futures: dict[str, Future[Done]] = {}
+
+    def start(self, cases: Sequence[Case], world: World, folder: Path, *, at_once: int) -> None:
+        """Begin with cases.
 
         Args:
             cases: in the order in which they begin.
-            start: does one.
+            world: where.
+            folder: for their experiments' files.
             at_once: how many.
         """
-        self._pool = ThreadPoolExecutor(at_once)
-        self._futures: dict[str, Future[Done]] = {case.name: self._pool.submit(start, case) for case in cases}
+        pool = ThreadPoolExecutor(at_once)
+        self._pools.append(pool)
+        self._futures |= {case.name: pool.submit(run_case, case, world, folder) for case in cases}
 
     def result(self, name: str) -> Done:
         """Wait for a case and return how it ended; raises what went wrong with it."""
@@ -178,4 +185,5 @@ class Runs:
 
     def close(self) -> None:
         """Start no more and wait for those that run."""
-        self._pool.shutdown(cancel_futures=True)
+        for pool in self._pools:
+            pool.shutdown(cancel_futures=True)

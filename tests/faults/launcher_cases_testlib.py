@@ -25,7 +25,6 @@ WRITES: dict[str, Key] = {
 
 READS: dict[str, Key] = {
     "records": lambda x: x.records,
-    "claims": lambda x: x.claims,
     "turns": lambda x: x.turns,
 }
 """What a launch looks up before it writes."""
@@ -58,7 +57,6 @@ for _name, _key in READS.items():
 for _name, _key in WRITES.items():
     catalogue.add(f"killed-before-{_name}", _killed_at("insert", _key, "before"))
     catalogue.add(f"killed-after-{_name}", _killed_at("insert", _key, "after"))
-catalogue.add("killed-before-asking-for-the-name", _killed_asking_iris("GetJobStatus", "before"))
 catalogue.add("killed-before-submission", _killed_asking_iris("LaunchJob", "before"))
 catalogue.add("killed-after-submission", _killed_asking_iris("LaunchJob", "after"))
 
@@ -78,8 +76,7 @@ def _reply_lost(key: Key) -> Callable[[World, Experiment], None]:
     return act
 
 
-for _name in ("claim", "intent", "submitted"):
-    catalogue.add(f"reply-lost-of-{_name}", _reply_lost(WRITES[_name]))
+catalogue.add("reply-lost-of-intent", _reply_lost(WRITES["intent"]))
 
 
 @catalogue.case()
@@ -141,5 +138,4 @@ def _write_comes_late(key: Key) -> Callable[[World, Experiment], None]:
     return act
 
 
-for _name in ("intent", "submitted"):
-    catalogue.add(f"late-{_name}-of-a-dead-launcher", _write_comes_late(WRITES[_name]))
+catalogue.add("late-intent-of-a-dead-launcher", _write_comes_late(WRITES["intent"]))

@@ -28,11 +28,12 @@ def _answer(status: int, method: Method, key: Callable[[Experiment], str], count
     return lambda world, experiment: world.gcs.answer(status, method, key(experiment), count)
 
 
-for _name, _key in READS.items():
-    catalogue.add(
-        f"denied-reading-{_name}",
-        _launch_under(_answer(403, "list", _key, 1), ends=exit_codes.UNKNOWN, says="access is denied"),
-    )
+catalogue.add(
+    "denied-reading-records",
+    _launch_under(
+        _answer(403, "list", READS["records"], 1), ends=exit_codes.UNKNOWN, says="access is denied"
+    ),
+)
 for _name, _key in WRITES.items():
     if _name == "verified":
         continue
@@ -44,16 +45,10 @@ catalogue.add(
     "busy-writing-intent", _launch_under(_answer(503, "insert", WRITES["intent"], 2), ends=exit_codes.OK)
 )
 catalogue.add(
-    "too-many-requests", _launch_under(_answer(429, "insert", WRITES["intent"], 1), ends=exit_codes.OK)
-)
-catalogue.add(
     "slow-at-every-call",
     _launch_under(lambda w, x: w.gcs.delay(0.3, None, x.name, 30), ends=exit_codes.OK),
 )
 catalogue.add("list-cut-off", _launch_under(lambda w, x: w.gcs.cut("list", x.records, 1), ends=exit_codes.OK))
-catalogue.add(
-    "event-cut-off", _launch_under(lambda w, x: w.gcs.cut("get", x.event(1), 1), ends=exit_codes.OK)
-)
 catalogue.add(
     "event-read-in-half", _launch_under(lambda w, x: w.gcs.truncate(x.event(1), 1), ends=exit_codes.OK)
 )

@@ -1,12 +1,11 @@
 """Tasks of the embedded Iris without their second of imports: forked, as launchers are.
 
-Iris starts each task as a fresh interpreter. In the worlds of most cases it finds another program in its place:
-that hands command line, environment and output over to a process that has imported everything, which forks, and
-then stands for what was forked: it ends as that ends, and that is killed if it is. The code of the task's own
-module comes from the archive it was sent, what that imports from this checkout, which is the same.
+Iris starts each task as a fresh interpreter. Here it finds another program in its place: that hands command line,
+environment and output over to a process that has imported everything, which forks, and then stands for what was
+forked: it ends as that ends, and that is killed if it is. The code of the task's own module comes from the archive
+it was sent, what that imports from this checkout, which is the same.
 
-What is forked is a process as any other, and dies of SIGKILL as any other. Worlds whose controller is killed
-have the interpreter itself, so that nothing outlives it that otherwise would not.
+What is forked is a process as any other, and dies of SIGKILL as any other.
 """
 
 import contextlib

@@ -17,6 +17,7 @@ from tools.launcher.iris.jobs import JobFacts
 from tools.launcher.iris.local import processes
 from tools.launcher.iris.local.cluster_for_test import plan_in_place, stopped_afterwards
 from tools.launcher.iris.local.control import ensure_running
+from tools.launcher.iris.local.daemon import NONCE_VARIABLE
 from tools.launcher.iris.local.state import DaemonRecord, local_paths, read_record, write_record
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import PutOutcome
@@ -37,7 +38,7 @@ class World:
         gateway: to the controller itself.
     """
 
-    def __init__(self, home: Path, gcs: FakeGcs, zygote: Zygote, tasks: TaskZygote | None) -> None:
+    def __init__(self, home: Path, gcs: FakeGcs, zygote: Zygote, tasks: TaskZygote) -> None:
         """Describe it; `world` starts it."""
         self.home, self.gcs, self._zygote, self._tasks = home, gcs, zygote, tasks
         self.state = home / "slipway"
@@ -48,32 +49,32 @@ class World:
     def start_iris(self) -> None:
         """Start the embedded Iris, again if it was killed, and have launchers reach it through the proxy."""
         plan = plan_in_place()
-        if self._tasks is not None:
-            plan = dataclasses.replace(plan, wheel_folders=(self._tasks.site, *plan.wheel_folders))
+        plan = dataclasses.replace(plan, wheel_folders=(self._tasks.site, *plan.wheel_folders))
         port_url = ensure_running(self.state, plan=plan).url
         # What a launcher believes is this record: the process and its port are checked, the address is used.
         write_record(local_paths(self.state), self._daemon().model_copy(update={"url": self.iris.url}))
         self.gateway = connect(port_url)
 
     def kill_iris(self) -> None:
-        """End the embedded Iris with SIGKILL; its tasks die with it."""
+        """End the embedded Iris with SIGKILL. Its tasks die with it, as Iris has the kernel see to."""
         daemon = self._daemon()
         os.kill(daemon.pid, signal.SIGKILL)
         assert processes.ended(daemon.pid, daemon.start_ticks, seconds=10.0)
+        processes.kill_carrying(NONCE_VARIABLE, daemon.nonce, seconds=10.0)
 
-    def launch(self, experiment: Experiment, *flags: str, user: str = "ann", verb: str = "launch") -> Call:
+    def launch(self, experiment: Experiment, *flags: str, user: str = "ann", **variables: str) -> Call:
         """Start a launcher with an experiment's command line and return at once.
 
         Args:
             experiment: what to launch.
             flags: more flags.
             user: whose environment it has.
-            verb: the launcher's command.
+            variables: more of that environment.
         """
         home = self.home / "people" / user
         home.mkdir(parents=True, exist_ok=True)
         return self._zygote.launcher(
-            [verb, *experiment.files, f"--store={self.store_url}", *flags],
+            ["launch", *experiment.files, f"--store={self.store_url}", *flags],
             {
                 "HOME": str(home),
                 "USER": user,
@@ -81,6 +82,7 @@ class World:
                 "PATH": os.environ["PATH"],
                 "STORAGE_EMULATOR_HOST": self.gcs.url,
                 "XDG_STATE_HOME": str(self.home),
+                **variables,
             },
         )
 
@@ -134,7 +136,7 @@ class World:
         self._signal(until(look, "a runtime launcher"), signal.SIGKILL)
 
     def _signal(self, pid: int, number: signal.Signals) -> None:
-        forked = pid if self._tasks is None else self._tasks.forked(pid)
+        forked = self._tasks.forked(pid)
         ticks = processes.start_ticks(forked)
         os.kill(forked, number)
         if number is signal.SIGKILL:
@@ -173,14 +175,14 @@ class _Objects:
 
 
 @contextmanager
-def world(home: Path, gcs: FakeGcs, zygote: Zygote, tasks: TaskZygote | None) -> Iterator[World]:
-    """A running world, with the inputs of all experiments in its object root; stopped at the end.
+def world(home: Path, gcs: FakeGcs, zygote: Zygote, tasks: TaskZygote) -> Iterator[World]:
+    """A running world, with the inputs of all experiments in its object root; killed at the end.
 
     Args:
         home: for its files.
         gcs: its bucket's server.
         zygote: starts its launchers.
-        tasks: starts its tasks; None: its Iris does.
+        tasks: starts its tasks.
     """
     made = World(home, gcs, zygote, tasks)
     with ExitStack() as stack:
@@ -189,6 +191,7 @@ def world(home: Path, gcs: FakeGcs, zygote: Zygote, tasks: TaskZygote | None) ->
         made.start_iris()
         import_inputs(build_experiment(home / "inputs", "inputs"), ObjectRoot(made.state / "objects"))
         yield made
+        made.kill_iris()  # An orderly end takes seconds.
 
 
 def until[Found](look: Callable[[], Found | None], what: str, seconds: float = SECONDS) -> Found:

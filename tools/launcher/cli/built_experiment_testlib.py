@@ -44,13 +44,15 @@ def build_arguments(
     ledger: Path | None = None,
     runtime: Path = Path("third_party/marinskyrl/81ae0ef7.yaml"),
     cluster: Path = CLUSTER,
+    model: Path = Path("third_party/models/qwen3_0_6b.yaml"),
+    dataset: Path = Path("third_party/datasets/gsm8k.yaml"),
 ) -> list[str]:
     """Return the command line of the build action of an experiment's target.
 
     Args:
         folder: where source and outputs go; made if need be.
         source: text of experiment.py.
-        label ... cluster: attributes of the target.
+        label ... dataset: attributes of the target.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "experiment.py").write_text(source, encoding="utf-8")
@@ -62,8 +64,8 @@ def build_arguments(
         "--option=scale=smoke",
         f"--runtime={runtime}",
         f"--cluster={cluster}",
-        "--model=third_party/models/qwen3_0_6b.yaml",
-        "--dataset=third_party/datasets/gsm8k.yaml",
+        f"--model={model}",
+        f"--dataset={dataset}",
         *([f"--smoke={smoke}"] if smoke else []),
         *([f"--ledger={ledger}"] if ledger else []),
         *(f"--{name}_out={folder / name}" for name in (*OUTPUTS, "report")),

@@ -95,7 +95,7 @@ def test_a_cluster_that_does_not_answer_leaves_the_request_on_record(cats, capsy
         cats.store, KEY, "intent", "ann@desk", {"route": route, "job_name": "dogs-1", "object_root": None}
     )
     append_event(cats.store, KEY, "submitted", "ann@desk", {"job_id": COORDINATOR_ID})
-    assert run(["cancel", "dogs", WHY, "--controller=nonsense"]) == exit_codes.REFUSED
+    assert run(["cancel", "dogs", WHY, "--controller=nonsense"]) == exit_codes.USAGE
     assert "controller 'nonsense' is not the address of an Iris controller" in capsys.readouterr().err
     assert run(["cancel", "dogs", WHY, "--controller=http://127.0.0.1:2"]) == exit_codes.UNKNOWN
     said = capsys.readouterr().err

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tools.launcher.cli import exit_codes
-from tools.launcher.cli.launch_problems import NoSuchStage, NotAgreed, PlaceRefused
+from tools.launcher.cli.launch_problems import (
+    ControllerAddressError,
+    NoSuchStage,
+    NotAgreed,
+    PlaceRefused,
+)
 from tools.launcher.cli.run_selection import NoSuchRun
 from tools.launcher.cli.runfiles_paths import WrongFile
 from tools.launcher.documents.strict_yaml import DocumentError
@@ -37,6 +42,7 @@ _STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (AuthorizationInvalid, exit_codes.USAGE),
     (OverrideError, exit_codes.USAGE),
     (StoreAddressError, exit_codes.USAGE),
+    (ControllerAddressError, exit_codes.USAGE),
     (PlaceRefused, exit_codes.REFUSED),
     (NotAgreed, exit_codes.REFUSED),
     (TurnRefused, exit_codes.REFUSED),

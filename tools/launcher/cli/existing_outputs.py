@@ -5,6 +5,16 @@ from tools.launcher.coordinator.graph_file import read_graph, steps_up_to
 from tools.launcher.store.objects import Objects
 
 
+def finished_steps(graph_json: bytes, stage: str, objects: Objects) -> frozenset[str]:
+    """Return `name@version` of the plan's steps that a coordinator would reuse and not make again.
+
+    Args:
+        graph_json, stage, objects: as `contradiction`, which found none.
+    """
+    steps = steps_up_to(read_graph(graph_json), stage)
+    return frozenset(step.address for step in steps if reusable(step, read_record(objects, step)))
+
+
 def contradiction(graph_json: bytes, stage: str, objects: Objects) -> str | None:
     """Say which step of the plan would be stopped by what lies at its output path.
 

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from tools.launcher.cli.existing_outputs import contradiction
+from tools.launcher.cli.existing_outputs import contradiction, finished_steps
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.objects import FolderObjects
 
@@ -45,8 +45,10 @@ def finished(root, fingerprint):
 def test_nothing_there_and_the_same_plan_are_no_contradiction(tmp_path):
     root = ObjectRoot(tmp_path)
     assert contradiction(GRAPH, "rl", FolderObjects(root)) is None
+    assert finished_steps(GRAPH, "rl", FolderObjects(root)) == frozenset()
     finished(root, "a" * 64)
     assert contradiction(GRAPH, "rl", FolderObjects(root)) is None
+    assert finished_steps(GRAPH, "rl", FolderObjects(root)) == {STEP["address"]}
 
 
 def test_another_plan_under_the_same_version_is_named_with_the_fix(tmp_path):

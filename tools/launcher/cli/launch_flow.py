@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.cli import exit_codes
-from tools.launcher.cli.existing_outputs import contradiction
+from tools.launcher.cli.existing_outputs import contradiction, finished_steps
 from tools.launcher.cli.experiment_files import ExperimentFiles
 from tools.launcher.cli.gates_display import show_gates
 from tools.launcher.cli.launch_cluster import opened
@@ -238,10 +238,16 @@ def _relaunch(
 
 def _resumption(launching: Launching, ordinal: int) -> str:
     """What the attempt will resume from; of a first one only if there is something to say."""
-    if not _trained(launching):
+    trained = _trained(launching)
+    if not trained:
         return ""
     files, objects = launching.files, launching.place.objects()
     key = run_key(launching.facts(ordinal, {}), files.digests.launch)
+    if objects is not None:
+        finished = finished_steps(files.bundle.graph_json, launching.stage, FolderObjects(objects))
+        done = [step["address"] for step in trained if step["address"] in finished]
+        if done:
+            return f"resume: no: {', '.join(done)} is finished; it is reused, and nothing is trained\n"
     text = resume_text if ordinal > 1 else resume_text_if_any
     return text(files.bundle, key, objects)
 

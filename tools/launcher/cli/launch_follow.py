@@ -1,5 +1,6 @@
 """What comes after a submission, or in its place: following the run, verifying it, saying how it ended."""
 
+import contextlib
 import shutil
 import sys
 import time
@@ -7,15 +8,18 @@ from pathlib import Path
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.launch_place import LaunchPlace
+from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.cli.progress_display import follow_on
+from tools.launcher.cli.run_objects import objects_of
+from tools.launcher.cli.run_place import RunPlace, looking
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.local.control import status
 from tools.launcher.iris.local.state import LocalClusterError
 from tools.launcher.observe.progress import FollowEnd, follow
-from tools.launcher.observe.render_text import show_verification
-from tools.launcher.observe.verify import FilesElsewhere, record_verification, verify_run
+from tools.launcher.observe.render_text import NOT_RECORDED, show_verification
+from tools.launcher.observe.verify import record_verification, verify_run
 from tools.launcher.store.object_store import ObjectStore
-from tools.launcher.store.records import RunKey, RunRecord, RunState, load_record, record_prefix
+from tools.launcher.store.records import RunKey, RunRecord, load_record, record_prefix
 from tools.launcher.store.remembered_reads import RememberedReads
 from tools.launcher.submit.machine import SubmitOutcome, SubmitState
 from tools.launcher.submit.settle import settle
@@ -136,17 +140,16 @@ def verify_and_show(
                 '(through Bazel: `-- --relaunch --authorize="who: why"`); it resumes from the newest whole '
                 "checkpoint\n"
             )
-    try:
-        verification = verify_run(record, store, place.objects(), gateway)
-    except FilesElsewhere as elsewhere:
-        if record.state is not RunState.SUCCEEDED:
-            print("verified: no, the run did not succeed")
-            return exit_codes.FAILED
-        # Runtime and coordinator say that it succeeded; the files that prove it are not read from here.
-        print(f"succeeded by its record, not verified: {elsewhere}")
-        return exit_codes.OK
+    with contextlib.ExitStack() as stack:
+        if gateway is None and not place.is_local:
+            # The record alone decided the launch; what Iris still knows of its tasks belongs to the answer.
+            gateway, _ = stack.enter_context(looking(RunPlace(place=place, elsewhere="")))
+        with said_if_slow("reading what the run left"):
+            verification = verify_run(record, store, place.objects(), gateway, objects=objects_of(place))
     record_verification(store, record.key, who, verification)
     show_verification(verification, sys.stdout)
+    if not verification.is_known:
+        print(f"note: {NOT_RECORDED}")
     return exit_codes.OK if verification.verified else exit_codes.FAILED
 
 

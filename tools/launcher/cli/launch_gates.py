@@ -127,6 +127,7 @@ def _smoke(files: ExperimentFiles, gang: GangShape, store: ObjectStore | None) -
         threshold=files.cluster.smoke_threshold_nodes,
         smoke=files.plan.smoke,
         shape=shape_of(files.launch, files.graph, files.plan.model_dump(mode="json")),
+        store_url="" if store is None else store.url,
     )
     if facts.smoke is None or facts.threshold is None or facts.nodes <= facts.threshold:
         return smoke_gate(facts, ())

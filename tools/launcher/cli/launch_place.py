@@ -1,5 +1,6 @@
 """Where a launch happens: the store of its record, the cluster that takes its job, and who trains there."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -8,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.catalog.cards import ClusterCard
-from tools.launcher.cli.launch_problems import PlaceRefused
+from tools.launcher.cli.launch_problems import ControllerAddressError, PlaceRefused
 from tools.launcher.cli.local_environment import LocalEnvironment, local_environment
 from tools.launcher.iris.route import EMBEDDED, Route
 from tools.launcher.store.locations import ObjectRoot
@@ -122,6 +123,7 @@ def launch_place(
 
     Raises:
         PlaceRefused: there is no such place; a dry run may do without a store.
+        ControllerAddressError: the controller given is no address.
         StoreAddressError: the store's address cannot be used.
         LocalClusterError: the environment names no state folder for the local Iris.
     """
@@ -145,7 +147,7 @@ def launch_place(
         if not flags.dry_run:
             raise PlaceRefused(no_store(card.name))
         address = UNKNOWN_STORE
-    if urlsplit(address).scheme == "file":
+    if address.startswith("file:"):
         raise PlaceRefused(
             f"store {address}: the coordinator runs on the cluster {card.name} and cannot read a folder of "
             "this machine. Give --store=gs://bucket/prefix"
@@ -186,14 +188,22 @@ def _embedded(address: str | None, here: LocalEnvironment) -> LaunchPlace:
 
 
 def check_controller(url: str) -> None:
-    """Raise PlaceRefused unless `url` is the address of a controller."""
-    parts = urlsplit(url)
-    try:
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number
-        usable = False
-    if not usable or parts.path not in ("", "/") or parts.query or "@" in parts.netloc:
-        raise PlaceRefused(
-            f"controller {url!r} is not the address of an Iris controller. Give one such as "
+    """Raise ControllerAddressError unless `url` is the address of a controller."""
+    if not _is_controller(url):
+        # A password before the host is nobody's to read in a log.
+        shown = re.sub(r"//.*@", "//…@", url, flags=re.DOTALL)
+        raise ControllerAddressError(
+            f"controller {shown!r} is not the address of an Iris controller. Give one such as "
             "http://127.0.0.1:10000"
         )
+
+
+def _is_controller(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, or half an IPv6 address
+        return False
+    # `urlsplit` passes over line breaks, and the client would not.
+    plain = url.isprintable() and " " not in url
+    return usable and plain and parts.path in ("", "/") and not parts.query and "@" not in parts.netloc

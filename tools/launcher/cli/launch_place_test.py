@@ -8,7 +8,7 @@ import pytest
 
 from tools.launcher.catalog.load import load_cluster_card
 from tools.launcher.cli.launch_place import launch_place, rehearsal_place
-from tools.launcher.cli.launch_problems import PlaceRefused
+from tools.launcher.cli.launch_problems import ControllerAddressError, PlaceRefused
 from tools.launcher.iris.route import EMBEDDED, Route
 from tools.launcher.store.open_store import StoreAddressError
 
@@ -151,6 +151,34 @@ def test_no_place(of, given, sentence):
     with pytest.raises(PlaceRefused) as raised:
         launch_place(of, IRIS, given, HOME)
     assert str(raised.value) == sentence
+
+
+@pytest.mark.parametrize(
+    "controller",
+    [
+        "http://[::1",
+        "http://127.0.0.1:1\n",
+        "http://a b:1",
+        "http://ann:hidden@127.0.0.1:1",
+        "http://a?b",
+        "ftp://a",
+    ],
+)
+def test_a_controller_that_is_no_address_is_wrong_usage(controller):
+    """Breaker, issue 4: a traceback, and a password in the sentence."""
+    with pytest.raises(ControllerAddressError) as raised:
+        launch_place(REMOTE, IRIS, flags("gs://team/x", controller), HOME)
+    assert str(raised.value).startswith("controller 'http://…@127.0.0.1:1'") or "@" not in controller
+    assert "hidden" not in str(raised.value)
+
+
+def test_half_an_address_is_no_store():
+    """Breaker, issue 4: these were tracebacks."""
+    for address in ("http://[bad", "file://[bad"):
+        with pytest.raises((StoreAddressError, PlaceRefused)):
+            launch_place(REMOTE, IRIS, flags(address), HOME)
+        with pytest.raises(StoreAddressError):
+            launch_place(LOCAL, {}, flags(address), HOME)
 
 
 def test_an_address_that_is_no_store():

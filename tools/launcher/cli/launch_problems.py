@@ -9,5 +9,9 @@ class PlaceRefused(Exception):
     """Card, flags and environment give no place to launch at. The message says what is missing."""
 
 
+class ControllerAddressError(PlaceRefused):
+    """What was given as a controller is no address. The message shows one."""
+
+
 class NotAgreed(Exception):
     """Nobody agreed to the submission. The message says so, and how to agree."""

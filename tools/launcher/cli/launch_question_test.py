@@ -98,6 +98,45 @@ def test_anything_else_at_a_terminal_submits_nothing(keys):
     assert status == 3
 
 
+class Terminal(io.StringIO):
+    """A terminal at which Ctrl-C is hit during one of the calls on it, where the signal may arrive."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.at = at
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        count = super().write(text)
+        self._hit("write")
+        return count
+
+    def flush(self):
+        super().flush()
+        self._hit("flush")
+
+    def readline(self, size=-1):
+        self._hit("readline")
+        return "y\n"
+
+    def _hit(self, where):
+        if self.at == where:
+            self.at = ""
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("where", ["write", "flush", "readline"])
+def test_ctrl_c_submits_nothing_wherever_it_arrives(where):
+    """The question is seen before the call that shows it returns, and so the keys may come before that."""
+    terminal = Terminal(where)
+    with pytest.raises(NotAgreed) as raised:
+        agree(STAKES, yes=False, command="x", stdin=terminal, stderr=terminal)
+    assert str(raised.value) == "not agreed to; nothing was submitted"
+    assert terminal.getvalue() == WORDS + "Submit it? [y/N] \n"
+
+
 def test_yes_shows_what_is_agreed_to():
     said = io.StringIO()
     agree(STAKES, yes=True, command="x", stdin=io.StringIO(), stderr=said)

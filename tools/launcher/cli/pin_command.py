@@ -1,8 +1,11 @@
 """`pin`: writes what a build is into the version ledger beside its experiment."""
 
+import contextlib
+import fcntl
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -86,7 +89,11 @@ def run(flags: Any) -> int:
         sys.stderr.write(f"error: {error}\n")
         return exit_codes.USAGE
     except OSError as error:
-        sys.stderr.write(f"error: {error.filename}: {error.strerror}. Make it writable, then pin again\n")
+        # The name in the error may be that of the temporary file beside it.
+        sys.stderr.write(
+            f"error: {flags.ledger}: {error.strerror or error}. Make it a file that you can write, in a folder "
+            "that you can write, then pin again\n"
+        )
         return exit_codes.USAGE
     except _Refused as refused:
         sys.stderr.write(f"error: {refused}\n")
@@ -102,6 +109,13 @@ def _pin(flags: Any) -> int:
         )
     build = _build(flags)
     file = Path(workspace, flags.ledger)
+    if flags.dry_run:
+        return _pin_into(file, build, flags)
+    with _alone_in(file.parent):
+        return _pin_into(file, build, flags)
+
+
+def _pin_into(file: Path, build: _Build, flags: Any) -> int:
     text = file.read_bytes() if file.exists() else b""
     ledger = load_ledger(text, source=flags.ledger) if text.strip() else VersionLedger()
     before = ledger.pinned(build.name, build.version)
@@ -120,6 +134,21 @@ def _pin(flags: Any) -> int:
     write_atomically(file, dump_ledger(ledger.with_pin(build.name, build.version, after), header=header))
     sys.stdout.write(f"written: {flags.ledger}. Review and commit it\n")
     return exit_codes.OK
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other pins out of a package: the ledger is shared, and one that reads while another writes would take
+    the other's entry away."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # Some network file systems lock no folders; there it is as before.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _require_allowed(build: _Build, pin: PinnedVersion | None) -> None:
@@ -188,7 +217,10 @@ def _digests(path: str) -> LaunchDigests:
 
 
 def _read(path: str) -> bytes:
-    return located(path).read_bytes()
+    try:
+        return located(path).read_bytes()
+    except OSError as error:
+        raise WrongFile(f"{path}: {error.strerror}. Name a file that the experiment's build made") from None
 
 
 def _header(text: str, target: str) -> tuple[str, int]:
@@ -220,6 +252,6 @@ def _table(build: _Build, before: PinnedVersion | None, after: PinnedVersion) ->
             lines.append(
                 f"  {label:<18}  {'new' if old is None else old[:_SHOWN_DIGITS]} -> {new[:_SHOWN_DIGITS]}"
             )
-    if before is not None and len(after.earlier) > len(before.earlier):
+    if before is not None and before.recipe != after.recipe:
         lines.append(f"  {'earlier':<18}  + {before.recipe[:_SHOWN_DIGITS]}: {after.earlier[-1].because}")
     return "".join(f"{printable(line)}\n" for line in lines)

@@ -1,9 +1,12 @@
 """`pin`, and what a build says of a version that it pinned: through the programs, on a real experiment."""
 
 import argparse
+import fcntl
 import json
+import os
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +222,46 @@ def test_another_runtime_is_refused_until_somebody_says_why_not(pinned, capsys):
     assert pinned.build(runtime=NEW) == 0 and pinned.graph()["pinned"] is True
     assert pinned.graph()["steps"][-1]["compatible"] == [old]
     assert pinned.build() == 1  # The leave was for that one repin.
+
+
+def test_going_back_to_an_earlier_runtime_is_told_as_well(pinned, capsys):
+    """Breaker, issue 4: the table left out the entry that moves to `earlier` when another is taken out."""
+    old = pinned.graph()["steps"][-1]["fingerprint"]
+    pinned.vouch()
+    assert pinned.build(runtime=NEW) == 0 and pinned.pin() == 0
+    new = pinned.graph()["steps"][-1]["fingerprint"]
+    text = pinned.ledger.read_text()
+    pinned.ledger.write_text(
+        text.replace("      earlier:", "      checkpoints: compatible\n      because: back\n      earlier:")
+    )
+    assert pinned.build() == 0
+    capsys.readouterr()
+    assert pinned.pin() == 0
+    shown = capsys.readouterr().out
+    assert f"  recipe              {new[:12]} -> {old[:12]}\n" in shown
+    assert f"  earlier             + {new[:12]}: back\n" in shown
+
+
+def test_pins_of_one_package_wait_for_each_other(pinned):
+    """Breaker, issue 4: of two experiments that were pinned at once, one lost its entry."""
+    assert pinned.build(version="2026.09.22") == 0
+    folder = os.open(pinned.ledger.parent, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(1) as other:
+        done = other.submit(pinned.pin)
+        with pytest.raises(TimeoutError):
+            done.result(timeout=0.2)
+        os.close(folder)
+        assert done.result(timeout=30) == 0
+    assert "2026.09.22:" in pinned.ledger.read_text()
+
+
+def test_a_ledger_that_cannot_be_written_is_named(workspace, capsys):
+    """Breaker, issue 4: the sentence named a temporary file."""
+    assert workspace.build() == 0
+    workspace.ledger.mkdir(parents=True)
+    assert workspace.pin() == exit_codes.USAGE
+    assert f"error: {LEDGER}: Is a directory. Make it a file that you can write" in capsys.readouterr().err
 
 
 def test_a_run_that_starts_afresh_may_have_another_runtime(pinned):

@@ -18,7 +18,7 @@ from tools.launcher.cli.runfiles_paths import WrongFile, located
 from tools.launcher.cli.shipped_cards import shipped_budget, shipped_cluster
 from tools.launcher.store.bundles import BUNDLE_PREFIX, BundleError, unpack, verify_bundle
 from tools.launcher.store.content import get_content
-from tools.launcher.store.object_store import ObjectStore
+from tools.launcher.store.object_store import ObjectMissing, ObjectStore
 from tools.launcher.store.records import RunRecord, list_records
 from tools.launcher.submit.authorization import parse_authorization
 from tools.launcher.submit.relaunch import RelaunchRefused
@@ -110,7 +110,13 @@ def _files(record: RunRecord, store: ObjectStore, flags: Any) -> ExperimentFiles
             f"{record.key}: its record names no bundle, so there is nothing to start again. Launch the "
             "experiment"
         )
-    bundle = unpack(get_content(store, BUNDLE_PREFIX, record.bundle_digest))
+    try:
+        bundle = unpack(get_content(store, BUNDLE_PREFIX, record.bundle_digest))
+    except ObjectMissing:
+        raise LaunchMismatch(
+            f"{record.key}: its bundle sha256:{record.bundle_digest[:8]} is no longer in {store.url}, so there is "
+            "nothing to start again. Build the experiment and launch it with --relaunch, which stores it again"
+        ) from None
     digests = verify_bundle(bundle)
     if digests.launch != record.key.launch_digest:
         raise BundleError(

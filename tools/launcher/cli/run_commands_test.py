@@ -1,5 +1,6 @@
 """`status`, `verify`, `provenance` and `relaunch` of runs in any store, and of records of any age."""
 
+import shutil
 import sys
 
 import pytest
@@ -125,6 +126,17 @@ def test_what_a_relaunch_needs_is_asked_for(tmp_path, capsys):
     assert run(["relaunch", "dogs", store, why]) == exit_codes.USAGE
     assert "its record names no bundle, so there is nothing to start again" in capsys.readouterr().err
     assert len(list_records(cats.store)) == 3
+
+
+def test_without_its_bundle_a_run_is_launched_from_its_experiment(tmp_path, capsys):
+    """Breaker, issue 4: the sentence named a key to check, and nothing to do."""
+    cats = Run(tmp_path / "shared")
+    shutil.rmtree(tmp_path / "shared" / "store" / "bundles")
+    assert run(["relaunch", "cats", f"--store={cats.store.url}", "--authorize=ann: why"]) == exit_codes.USAGE
+    assert (
+        f"is no longer in {cats.store.url}, so there is nothing to start again. Build the experiment and launch it "
+        "with --relaunch, which stores it again"
+    ) in capsys.readouterr().err
 
 
 def test_what_lies_at_the_checkpoint_root_is_found(tmp_path):

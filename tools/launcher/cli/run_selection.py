@@ -35,14 +35,22 @@ def find_unfinished_run(store: ObjectStore, wanted: str, is_over: Callable[[RunR
     unfinished = [record for record in records if fits(record.key, wanted) and not is_over(record)]
     if len(unfinished) > 1:
         names = ", ".join(sorted(map(short_name, unfinished)))
-        raise NoSuchRun(f"'{wanted}' fits {len(unfinished)} runs that are not over: {names}. Name one of them")
+        raise NoSuchRun(
+            f"'{wanted}' fits {len(unfinished)} runs that are not over: {names}. Name one of them"
+        )
     return unfinished[0] if unfinished else select_run(records, wanted)
 
 
 def _records(store: ObjectStore, wanted: str | None) -> tuple[RunRecord, ...]:
     experiment = (wanted or "").partition("/")[0]
     known = {key.split("/")[1] for key in store.list("runs/")}
-    return list_records(store, experiment if experiment in known else None)
+    records = list_records(store, experiment if experiment in known else None)
+    if not records:
+        raise NoSuchRun(
+            f"no run is on record yet in {store.url}. Launch one: tools/bazel run //experiments/cat_count:launch; or "
+            "name the store that your runs are in with --store=gs://bucket/prefix"
+        )
+    return records
 
 
 def select_run(records: Sequence[RunRecord], wanted: str | None) -> RunRecord:
@@ -58,11 +66,7 @@ def select_run(records: Sequence[RunRecord], wanted: str | None) -> RunRecord:
     fitting = [record for record in records if wanted is None or fits(record.key, wanted)]
     if not fitting:
         known = ", ".join(sorted({short_name(record) for record in records})) or "none"
-        raise NoSuchRun(
-            f"no run on record fits '{wanted}'. On record: {known}"
-            if records
-            else "no run is on record yet. Launch one: tools/bazel run //experiments/cat_count:launch"
-        )
+        raise NoSuchRun(f"no run on record fits '{wanted}'. On record: {known}")
     return max(fitting, key=lambda record: (record.when, record.key.ordinal))
 
 

@@ -6,9 +6,11 @@ from typing import Any
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.errors import reporting
+from tools.launcher.cli.launch_waiting import said_if_slow
+from tools.launcher.cli.run_objects import objects_of
 from tools.launcher.cli.run_place import add_run_arguments, looking, place_of, store_of
 from tools.launcher.cli.run_selection import find_run
-from tools.launcher.observe.render_text import show_verification
+from tools.launcher.observe.render_text import NOT_RECORDED, show_verification
 from tools.launcher.observe.verify import record_verification, verify_run
 from tools.launcher.submit.settle import settle
 from tools.launcher.submit.source_state import read_source_state
@@ -16,6 +18,8 @@ from tools.launcher.submit.source_state import read_source_state
 DESCRIPTION = """Answers yes only if all expected tasks joined, the declared model path was used, optimizer
 steps advanced, and terminal checkpoint and export exist. Each fact is shown with the evidence it
 was read from, and the answer about a run that has ended is written to its record. Exit status 0: yes, 1: no.
+Of a run on a real cluster it reads the buckets, with your own credentials for them. What cannot be read from
+here is unknown, which makes the answer no, and such an answer is not written to the record.
 
 examples:
   tools/bazel run //tools/launcher -- verify
@@ -38,12 +42,17 @@ def run(flags: Any) -> int:
     with looking(where) as (gateway, problem):
         if gateway is not None:
             record = settle(store, gateway, record, who)
-        verification = verify_run(record, store, where.place.objects(), gateway)
+        with said_if_slow("reading what the run left"):
+            verification = verify_run(
+                record, store, where.place.objects(), gateway, objects=objects_of(where.place)
+            )
     is_over = record.state.is_final and not record.leaves_jobs
     if is_over:
         record_verification(store, record.key, who, verification)
     print(f"run: {record.key}")
     show_verification(verification, sys.stdout)
+    if is_over and not verification.is_known:
+        print(f"note: {NOT_RECORDED}")
     if not is_over:
         print(f"note: the run is {record.state}, so this is not its final answer and is not recorded")
         if problem and not where.place.is_local:

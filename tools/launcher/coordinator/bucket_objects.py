@@ -31,6 +31,10 @@ class BucketObjects:
 
         return _reached(uri, "read", read)
 
+    def exists(self, uri: str) -> bool:
+        """See `Objects`."""
+        return _reached(uri, "look for", lambda: _object_at(uri).version() is not None)
+
     def write(self, uri: str, data: bytes) -> None:
         """See `Objects`."""
         from rigging.filesystem.conditional_object import ConditionalWriteError

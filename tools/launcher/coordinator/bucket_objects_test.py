@@ -30,9 +30,9 @@ def place(request, tmp_path, monkeypatch):
 
 def test_objects_are_read_replaced_and_made_once(place):
     uri = f"{place}/lab/run/.artifact.json"
-    assert OBJECTS.read(uri) is None
+    assert OBJECTS.read(uri) is None and not OBJECTS.exists(uri)
     OBJECTS.write(uri, b"one")
-    assert OBJECTS.read(uri) == b"one"
+    assert OBJECTS.read(uri) == b"one" and OBJECTS.exists(uri)
     OBJECTS.write(uri, b"two")
     assert OBJECTS.read(uri) == b"two"
     assert not OBJECTS.write_once(uri, b"three")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tools.launcher.documents.places import Places
-from tools.launcher.documents.strict_yaml import DocumentError, load_yaml_mapping
+from tools.launcher.documents.strict_yaml import DocumentError, load_yaml
 from tools.launcher.documents.yaml_writer import dump_yaml
 from tools.launcher.graph.names import artifact_name_problem
 from tools.launcher.graph.versions import is_mutable, version_problem
@@ -195,10 +195,18 @@ def load_ledger(data: bytes, *, source: str) -> VersionLedger:
         DocumentError: bad YAML, an entry twice, an unknown field, a digest or version that is none; names
             line, field and rule.
     """
-    content = load_yaml_mapping(data, source=source)
-    if "schema" not in content:
+    content = load_yaml(data, source=source)
+    if content is None or (isinstance(content, dict) and "schema" not in content):
+        # A build reads the file before :pin can.
         raise DocumentError(
-            source, "", "the ledger has no `schema`", "Write `schema: 1`, or let :pin write the file"
+            source, "", "the ledger has no `schema`", "Write `schema: 1`, or delete the file, then run :pin"
+        )
+    if not isinstance(content, dict):
+        raise DocumentError(
+            source,
+            "",
+            f"the ledger is a {type(content).__name__}, not a mapping",
+            "Take back the change and run the experiment's :pin",
         )
     try:
         return VersionLedger.model_validate(_tuples(content))

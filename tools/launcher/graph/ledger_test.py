@@ -155,10 +155,17 @@ FIX = "Correct it by hand, or take back the change and run the experiment's :pin
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "x.yaml: the document is empty, not a mapping. Write `key: value` lines"),
+        (
+            "",
+            "x.yaml: the ledger has no `schema`. Write `schema: 1`, or delete the file, then run :pin",
+        ),
+        (
+            "- 1",
+            "x.yaml: the ledger is a list, not a mapping. Take back the change and run the experiment's :pin",
+        ),
         (
             "versions: {}\n",
-            "x.yaml: the ledger has no `schema`. Write `schema: 1`, or let :pin write the file",
+            "x.yaml: the ledger has no `schema`. Write `schema: 1`, or delete the file, then run :pin",
         ),
         ("schema: 2\n", f"x.yaml:1:1: schema: Input should be 1, got 2. {FIX}"),
         (

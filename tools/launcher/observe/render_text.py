@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 REHEARSAL_NOTE = "rehearsal: a CPU stand-in ran this plan; no language model was trained"
 
+NOT_RECORDED = (
+    "what could not be read may speak for the run, so this answer is not recorded; ask again where it can be "
+    "read"
+)
+
 # With state, tasks and steps before it, a line of progress stays below 120 characters.
 WAIT_CHARACTERS = 72
 
@@ -38,7 +43,7 @@ def status_rows(status: RunStatus) -> list[tuple[str, str]]:
         ("coordinator", _job_words(status.coordinator)),
         ("child", _job_words(status.child)),
         ("tasks joined", f"{status.tasks_joined}/{status.tasks_expected}"),
-        ("steps", f"{status.step}/{_or_unknown(status.steps_expected)}"),
+        ("steps", f"{_or_unknown(status.step)}/{_or_unknown(status.steps_expected)}"),
     ]
     if status.reward_first is not None and status.reward_last is not None:
         rows.append(("reward", f"{status.reward_first:.3f} first, {status.reward_last:.3f} latest"))
@@ -76,7 +81,8 @@ def progress_line(status: RunStatus) -> str:
         parts.append(f"{status.last_event.kind} {status.last_event.step}")
     if status.child is not None:
         parts.append(f"tasks {status.tasks_joined}/{status.tasks_expected}")
-        parts.append(f"step {status.step}/{_or_unknown(status.steps_expected)}")
+        if status.step is not None:
+            parts.append(f"step {status.step}/{_or_unknown(status.steps_expected)}")
     if status.reward_last is not None:
         parts.append(f"reward {status.reward_last:.3f}")
     if status.coordinator is not None and status.coordinator.state == "unknown" and not status.is_over:

@@ -28,6 +28,8 @@ class RunFiles(BaseModel):
         num_nodes: tasks of the gang; a task stands for a node.
         gpus_per_node, gpu_variant: of one node.
         model_uri, model_identity, model_local_path, tokenizer_revision: the declared starting weights.
+        launcher_commit: of the runtime, "" if the document does not say.
+        rendezvous_dir: where the tasks of a gang find each other, likewise.
         attempts_root, checkpoint_root, export_root, terminal_manifest_uri, resolved_config_uri: URIs.
         max_steps: training steps, None if the document leaves it to the data.
         export_hf: whether success needs an export.
@@ -46,6 +48,8 @@ class RunFiles(BaseModel):
     model_identity: str
     model_local_path: str
     tokenizer_revision: str
+    launcher_commit: str
+    rendezvous_dir: str
     attempts_root: str
     checkpoint_root: str
     export_root: str
@@ -106,6 +110,8 @@ def run_files(record: RunRecord, store: ObjectStore) -> RunFiles:
             model_identity=model["identity"],
             model_local_path=model["local_path"],
             tokenizer_revision=model["tokenizer_revision"],
+            launcher_commit=document.get("runtime", {}).get("launcher_commit", ""),
+            rendezvous_dir=document.get("ray", {}).get("rendezvous_dir", ""),
             attempts_root=artifacts["attempts_root"],
             checkpoint_root=artifacts["checkpoint_root"],
             export_root=artifacts["export_root"],
@@ -129,13 +135,18 @@ def answering_attempt(record: RunRecord, files: RunFiles, object_root: ObjectRoo
     That is the record's own attempt, unless its RL step was reused: then the one that made it, which the
     terminal manifest names.
     """
-    reused = any(
-        event.kind == "step_reused" and event.facts.get("step") == files.rl_step for event in record.events
-    )
-    if not reused or record.child_job_ids:
+    if not is_reused(record, files):
         return files.attempt_id
     try:
         made_by = read_object(object_root, files.terminal_manifest_uri).get("attempt_id")
     except Unreadable:
         return files.attempt_id
     return made_by if isinstance(made_by, str) and made_by.isalnum() else files.attempt_id
+
+
+def is_reused(record: RunRecord, files: RunFiles) -> bool:
+    """Tell whether another run had made the RL step, so that this one made no child."""
+    reused = any(
+        event.kind == "step_reused" and event.facts.get("step") == files.rl_step for event in record.events
+    )
+    return reused and not record.child_job_ids

@@ -60,7 +60,9 @@ def safetensors(values: list[float]) -> bytes:
 class Run:
     """One run in a folder: store, objects and record. Attributes are what a test changes and reads."""
 
-    def __init__(self, folder: Path, document: dict[str, Any] = DOCUMENT, stage: str = "rl") -> None:
+    def __init__(
+        self, folder: Path, document: dict[str, Any] = DOCUMENT, stage: str = "rl", **intent: Any
+    ) -> None:
         self.store = FileStore(folder / "store")
         self.root = ObjectRoot(folder / "objects")
         self.key = RunKey(experiment="cats", launch_digest=digest_of(document), ordinal=1)
@@ -73,7 +75,7 @@ class Run:
         )
         digest = put_content(self.store, BUNDLE_PREFIX, pack(bundle))
         artifacts = ["qwen@1"] if stage == "import" else ["qwen@1", "cats@1"]
-        self.event("intent", job_name="cats-1", bundle=digest, stage=stage, artifacts=artifacts)
+        self.event("intent", job_name="cats-1", bundle=digest, stage=stage, artifacts=artifacts, **intent)
 
     def event(self, kind: Any, **facts: Any) -> None:
         """Append an event."""

@@ -19,7 +19,7 @@ class JobView(BaseModel):
         job_id: full id.
         state: Iris's word, or "unknown" (Iris was not asked or did not answer), or "missing" (it has no
             such job).
-        running_tasks, tasks: of the job; 0 if unknown.
+        running_tasks, started_tasks, tasks: of the job; 0 if unknown. Started are also those that succeeded.
         pending_reason: why it waits, "" if it does not.
         error: the scheduler's account of a failure, "" if none.
     """
@@ -29,6 +29,7 @@ class JobView(BaseModel):
     job_id: str
     state: str
     running_tasks: int
+    started_tasks: int
     tasks: int
     pending_reason: str
     error: str
@@ -58,8 +59,10 @@ class RunStatus(BaseModel):
         state: by its record.
         stage, job_name, who, when: as recorded.
         coordinator, child: its jobs, None before they exist.
-        tasks_joined, tasks_expected: of the gang, n of N; expected is 0 if the plan cannot be read.
-        step, steps_expected: training steps done, and planned (None if the plan leaves it open).
+        tasks_joined, tasks_expected: of the gang, n of N; expected is 0 if the plan cannot be read. Of a run
+            of the MarinSkyRL runtime, which reports no joining: tasks that Iris started.
+        step, steps_expected: training steps done (None while it cannot be known: MarinSkyRL reports none
+            before the end), and planned (None if the plan leaves it open).
         reward_first, reward_last: mean rewards of the first and the latest step, None before the first.
         last_event: the latest event.
         reason: why it failed, was refused, was cancelled or conflicts.
@@ -81,7 +84,7 @@ class RunStatus(BaseModel):
     child: JobView | None
     tasks_joined: int
     tasks_expected: int
-    step: int
+    step: int | None
     steps_expected: int | None
     reward_first: float | None
     reward_last: float | None
@@ -131,7 +134,11 @@ def read_status(
         files = run_files(record, store)
     except StoreError as error:
         notes.append(str(error))
-    joined, step, first, last = _training(record, files, object_root, notes)
+    joined, step, first, last = (
+        _told_of_training(record, child)
+        if record.runtime == "marinskyrl"
+        else _training(record, files, object_root, notes)
+    )
     latest = record.events[-1]
     named = latest.facts.get("step")
     return RunStatus(
@@ -184,15 +191,25 @@ def _job_view(job_id: str | None, gateway: Describes | None, notes: list[str]) -
         job_id=job_id,
         state=state,
         running_tasks=sum(task.state == "running" for task in tasks),
+        started_tasks=sum(task.state in ("running", "succeeded") for task in tasks),
         tasks=len(tasks),
         pending_reason=facts.pending_reason if facts else "",
         error=facts.error if facts else "",
     )
 
 
+def _told_of_training(
+    record: RunRecord, child: JobView | None
+) -> tuple[int, int | None, float | None, float | None]:
+    """As `_training`, from the record and Iris: files of the runtime say nothing of it before the end."""
+    steps = [event.facts.get("global_step") for event in record.events if event.kind == "step_finished"]
+    known = [step for step in steps if type(step) is int]
+    return child.started_tasks if child else 0, known[-1] if known else None, None, None
+
+
 def _training(
     record: RunRecord, files: RunFiles | None, object_root: ObjectRoot | None, notes: list[str]
-) -> tuple[int, int, float | None, float | None]:
+) -> tuple[int, int | None, float | None, float | None]:
     """Tasks joined, steps done, first and latest reward."""
     if files is None or files.rl_step is None:
         return 0, 0, None, None

@@ -1,5 +1,6 @@
 """Small objects at the URIs of a launch document: artifact records, claims, manifests, attempt documents."""
 
+from stat import S_ISREG
 from typing import Protocol
 
 from tools.launcher.documents.files import write_atomically, write_once
@@ -7,8 +8,8 @@ from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import StoreUnavailable
 
 
-class Objects(Protocol):
-    """Reading and writing whole objects. A reader never sees half of one.
+class ObjectReader(Protocol):
+    """Reading whole objects, never half of one.
 
     Every method raises StoreError for a URI that has no place here, and StoreUnavailable if the place
     cannot be reached or refuses.
@@ -17,6 +18,14 @@ class Objects(Protocol):
     def read(self, uri: str) -> bytes | None:
         """Return the object's content, None if there is no object."""
         ...
+
+    def exists(self, uri: str) -> bool:
+        """Tell whether there is an object, without fetching it: weights are large."""
+        ...
+
+
+class Objects(ObjectReader, Protocol):
+    """Reading and writing whole objects; errors as `ObjectReader`."""
 
     def write(self, uri: str, data: bytes) -> None:
         """Make or replace the object."""
@@ -46,6 +55,15 @@ class FolderObjects:
             return None
         except OSError as error:
             raise self._unavailable(f"read {uri}", error) from None
+
+    def exists(self, uri: str) -> bool:
+        """See `ObjectReader`."""
+        try:
+            return S_ISREG(self.root.path(uri).stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise self._unavailable(f"look for {uri}", error) from None
 
     def write(self, uri: str, data: bytes) -> None:
         """See `Objects`."""

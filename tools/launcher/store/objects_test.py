@@ -17,7 +17,9 @@ def test_objects_are_read_replaced_and_made_once(tmp_path):
     assert objects.write_once("s3://b/a/y", b"mine")
     assert not objects.write_once("s3://b/a/y", b"theirs")
     assert objects.read("s3://b/a/y") == b"mine"
+    assert objects.exists("s3://b/a/x") and not objects.exists("s3://b/a") and not objects.exists("s3://b/z")
     # Below an object there is none.
+    assert not objects.exists("s3://b/a/x/z")
     assert objects.read("s3://b/a/x/z") is None
 
 
@@ -30,6 +32,7 @@ def test_what_is_no_object_uri_is_refused(tmp_path):
     ("doing", "act"),
     [
         ("read", lambda objects, uri: objects.read(uri)),
+        ("look for", lambda objects, uri: objects.exists(uri)),
         ("write", lambda objects, uri: objects.write(uri, b"")),
         ("write", lambda objects, uri: objects.write_once(uri, b"")),
     ],
@@ -38,6 +41,9 @@ def test_a_disk_that_refuses_is_named(tmp_path, doing, act):
     objects = FolderObjects(ObjectRoot(tmp_path / "objects"))
     (tmp_path / "objects" / "s3" / "b" / "folder" / "x").mkdir(parents=True)
     uri = "s3://b/folder" if doing == "read" else "s3://b/folder/x/y"
+    if doing == "look for":
+        uri = "s3://b/loop/x"
+        (tmp_path / "objects" / "s3" / "b" / "loop").symlink_to("loop")
     if doing == "write":
         (tmp_path / "objects" / "s3" / "b" / "folder" / "x").rmdir()
         (tmp_path / "objects" / "s3" / "b" / "folder" / "x").write_text("a file in the way")

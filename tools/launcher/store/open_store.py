@@ -94,7 +94,10 @@ def path_of_file_url(url: str, *, what: str) -> Path:
     Raises:
         StoreAddressError: another scheme, a host, a relative path, a query or a percent escape.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # half an IPv6 address
+        raise StoreAddressError(f"{what} {url!r}: this is no address. Use file:///absolute/folder") from None
     if parts.scheme != "file":
         raise StoreAddressError(
             f"{what} {url!r}: the address must start with file:///. Use file:///absolute/folder"

@@ -20,6 +20,7 @@ def test_a_file_address_opens_a_store(tmp_path):
             "the address must start with file:/// or gs://. Use file:///absolute/folder or gs://bucket/prefix",
         ),
         ("s3://b/x", "the address must start with file:///"),
+        ("file://[host/x", "this is no address. Use file:///absolute/folder"),
         ("file://host/x", "names the host 'host'. Use three slashes: file:///absolute/folder"),
         ("file:///a/../b", "the folder has '?', '#', '%' or '..'. Use the plain absolute path"),
         ("file:///a%20b", "the folder has '?', '#', '%' or '..'."),

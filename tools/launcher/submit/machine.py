@@ -262,7 +262,16 @@ class _Launch:
             return ended_before(record) or self._unknown(
                 "its record says that it was accepted, and it is not there"
             )
-        return ended_before(record) or self.submit()
+        return ended_before(self._without_cancelled(record)) or self.submit()
+
+    def _without_cancelled(self, record: RunRecord) -> RunRecord:
+        """Return the record; of a run without a job that was to be cancelled, with its end."""
+        requests = [event for event in record.events if event.kind == "cancel_requested"]
+        if record.state.is_final or not requests:
+            return record
+        authorized = requests[-1].facts.get("authorized")
+        self._append("cancelled", {"authorized": authorized, "reason": f"by {authorized}", "jobs": []})
+        return self.record()
 
     def submit(self) -> SubmitOutcome:
         """Submit, and find out what happened if the scheduler does not say."""

@@ -541,6 +541,17 @@ def test_a_cancelled_run_is_not_started_again(store):
     assert len(iris.requests) == 1
 
 
+def test_a_run_that_was_to_be_cancelled_before_it_had_a_job_gets_none(store):
+    """Breaker, issue 4: cancelled after its intent while the cluster was away, it was submitted by the next call."""
+    iris = FakeIris("unreachable")
+    assert launch(store, iris).state is SubmitState.UNREACHABLE
+    append_event(store, KEY, "cancel_requested", "bob@desk", {"authorized": "bob: wrong data", "jobs": []})
+    outcome = launch(store, iris)
+    assert (outcome.state, outcome.record.state) == (SubmitState.CANCELLED_BEFORE, RunState.CANCELLED)
+    assert "was cancelled: by bob: wrong data. Nothing was submitted" in outcome.message
+    assert iris.requests == []
+
+
 def test_provenance_is_written_with_the_submission_and_made_up_for(store, tmp_path):
     class Dies(FileStore):
         def put_if_absent(self, key, data):

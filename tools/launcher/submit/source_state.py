@@ -1,6 +1,7 @@
 """Who launches, from which source. Read at launch only: none of it may enter a build action."""
 
 import getpass
+import os
 import socket
 import subprocess
 from collections.abc import Mapping
@@ -11,6 +12,11 @@ from tools.launcher.store.records import utc_now
 
 # `git status` of a large checkout on a cold cache; a launch must not hang on a dead network file system.
 GIT_SECONDS = 20.0
+
+# Git sets these for hooks, and with them it answers for the checkout of the hook.
+_OF_ANOTHER_CHECKOUT = frozenset(
+    {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"}
+)
 
 
 class SourceState(BaseModel):
@@ -71,7 +77,13 @@ def _read_checkout(environ: Mapping[str, str]) -> tuple[str | None, tuple[str, .
         commit = _git(folder, "rev-parse", "--verify", "HEAD").strip()
         # With -z each entry is two letters, a space and the path as it is. A user's settings must not hide any.
         entries = _git(
-            folder, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal"
+            folder,
+            "status",
+            "--porcelain",
+            "-z",
+            "--no-renames",
+            "--untracked-files=normal",
+            "--ignore-submodules=none",
         ).split("\0")
     except FileNotFoundError:
         return None, None, "source unknown: there is no `git` command"
@@ -96,5 +108,6 @@ def _git(folder: str, *arguments: str) -> str:
         errors="replace",  # a file name need not be UTF-8
         timeout=GIT_SECONDS,
         stdin=subprocess.DEVNULL,
+        env={name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_CHECKOUT},
     )
     return done.stdout

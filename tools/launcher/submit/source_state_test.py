@@ -45,6 +45,17 @@ def test_a_dirty_checkout(checkout, name):
 
 
 @needs_git
+def test_the_checkout_of_a_git_hook_is_another(checkout, tmp_path_factory, monkeypatch):
+    """Breaker, issue 4: git sets GIT_DIR for hooks, and a launch from one looked at the wrong checkout."""
+    other = tmp_path_factory.mktemp("other")
+    git(other, "init", "-q")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
+    state = read_source_state({"BUILD_WORKSPACE_DIRECTORY": str(checkout)})
+    assert (state.dirty, state.note) == (False, "")
+
+
+@needs_git
 def test_what_differs_is_named_as_it_is(checkout):
     git(checkout, "config", "status.showUntrackedFiles", "no")  # must not hide what a build would read
     (checkout / "file").rename(checkout / "a b\n\u00e4")

@@ -79,7 +79,7 @@ def take_turn(store: ObjectStore, key: RunKey, name: str, version: str, by: str,
         if holder is not None and not _is_over(holder, record):
             if holder.key == key:
                 return
-            raise TurnRefused(_refusal(holder, record, f"{name}@{version}"))
+            raise TurnRefused(_refusal(holder, record, f"{name}@{version}", store.url))
         mine = record if holder is not None and holder.key == key else record_of(key)
         place = 1 if holder is None else holder.place + 1
         if place > MAX_TURNS:
@@ -156,11 +156,13 @@ def _last(record: RunRecord, kinds: Sequence[str]) -> int:
     return max((event.seq for event in record.events if event.kind in kinds), default=0)
 
 
-def _refusal(turn: Turn, record: RunRecord | None, artifact: str) -> str:
+def _refusal(turn: Turn, record: RunRecord | None, artifact: str, store_url: str) -> str:
     key = turn.key
     run = f"{key.experiment}/{key.launch_digest[:8]}/{key.ordinal}"
     begun = f"{artifact} is the turn of {run}, taken by {turn.by} at {turn.at}"
-    cancel = f'`launcher cancel {run} --authorize="who: why"`'
+    # Neither command knows the cluster, whose card may name the store.
+    run_there = f"{run} --store={store_url}"
+    cancel = f'`launcher cancel {run_there} --authorize="who: why"`'
     rule = "Two runs would write the same checkpoints"
     if record is None or not (record.state.is_live or record.state is RunState.FAILED):
         state = "not begun to be recorded" if record is None else f"still {record.state}"
@@ -175,7 +177,7 @@ def _refusal(turn: Turn, record: RunRecord | None, artifact: str) -> str:
         )
     return (
         f"{begun}, which is {record.state} as job {record.coordinator_job_id}. {rule}. Wait for its end "
-        f"(`launcher status {run}`), or end it: {cancel}"
+        f"(`launcher status {run_there}`), or end it: {cancel}"
     )
 
 

@@ -4,6 +4,7 @@ No message of this module holds a value, or a part of one.
 """
 
 import re
+import string
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -84,7 +85,7 @@ def _value_problem(name: str, value: str | None) -> tuple[str, str]:
     trimmed = f'export {name}="$(printf %s "${name}" | tr -d \'[:space:]\')"'
     if value.endswith(("\n", "\r")) and value.rstrip("\r\n") == value.strip():
         return "ends with a line break, as a file that was read whole does", trimmed
-    if value != value.strip():
+    if value != value.strip(string.whitespace):
         return "white space at its beginning or end", trimmed
     if any(character in value for character in "\n\r"):
         return "a line break inside", ask
@@ -94,6 +95,8 @@ def _value_problem(name: str, value: str | None) -> tuple[str, str]:
         value.encode("utf-8")
     except UnicodeEncodeError:
         return "bytes that are no UTF-8 text", ask
+    if not value.isprintable():
+        return "a character in it that cannot be seen, such as a tab or a byte order mark", ask
     return "", ""
 
 

@@ -38,6 +38,10 @@ def test_an_experiment_that_declares_none():
         (f"{VALUE}\n{VALUE}", "a line break inside"),
         (f"{VALUE}\0{VALUE}", "a NUL character inside"),
         (f"{VALUE}\udce4", "bytes that are no UTF-8 text"),
+        # Breaker, issue 4: files of other systems begin with a mark, and pages hand out no-break spaces.
+        (f"\ufeff{VALUE}", "a character in it that cannot be seen, such as a tab or a byte order mark"),
+        (f"{VALUE}\u00a0", "a character in it that cannot be seen, such as a tab or a byte order mark"),
+        (f"{VALUE}\t{VALUE}", "a character in it that cannot be seen, such as a tab or a byte order mark"),
     ],
 )
 def test_a_value_that_cannot_be_used(value, says):

@@ -23,6 +23,7 @@ class SmokeFacts(BaseModel):
         threshold: nodes above which the cluster wants a smoke; None: it never does.
         smoke: label of the experiment that is the smoke, None if the target names none.
         shape: of the launch; see `shape_of`.
+        store_url: address of the store of the records, "" where none is read.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -33,6 +34,7 @@ class SmokeFacts(BaseModel):
     threshold: int | None
     smoke: str | None
     shape: dict[str, Any]
+    store_url: str
 
 
 def smoke_gate(facts: SmokeFacts, records: Sequence[RunRecord]) -> Gate:
@@ -80,7 +82,7 @@ def smoke_gate(facts: SmokeFacts, records: Sequence[RunRecord]) -> Gate:
 
     unverified = next((record for record in real if record.shape == facts.shape), None)
     if unverified is not None:
-        ask = f"tools/bazel run //tools/launcher -- verify {_name(unverified)}"
+        ask = f"tools/bazel run //tools/launcher -- verify {_name(unverified)} --store={facts.store_url}"
         unasked = unverified.state is RunState.SUCCEEDED and unverified.verify_failure is None
         fix = ask if unasked else launch
         return missing(

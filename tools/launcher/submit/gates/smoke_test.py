@@ -21,6 +21,7 @@ def facts(**changes: Any) -> SmokeFacts:
         "threshold": 2,
         "smoke": "//experiments/x:x_smoke",
         "shape": SHAPE,
+        "store_url": "gs://team/slipway",
     }
     return SmokeFacts.model_validate(wanted | changes)
 
@@ -140,7 +141,7 @@ def test_a_record_without_a_shape():
         (
             ("submitted", "succeeded"),
             "succeeded",
-            "tools/bazel run //tools/launcher -- verify x_smoke/dddddddd/1",
+            "tools/bazel run //tools/launcher -- verify x_smoke/dddddddd/1 --store=gs://team/slipway",
         ),
         (("submitted", "succeeded", "verified", "verify_failed"), "succeeded", LAUNCH),
     ],
