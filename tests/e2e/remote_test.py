@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,11 +142,16 @@ def on_this_storage(card: Path, folder: Path) -> Path:
 def built(folder: Path, nodes: int, **target: str) -> list[str]:
     """The files of the experiment with that many nodes, pinned, with everything in that bucket."""
     cards = folder.parent / "cards"
-    models, datasets = (
+    model, dataset = (
         on_this_storage(Path(f"third_party/{kind}"), cards)
         for kind in ("models/qwen3_0_6b.yaml", "datasets/gsm8k.yaml")
     )
-    wanted = {"cluster": on_this_storage(CLUSTER, cards), "model": models, "dataset": datasets, **target}
+    wanted: dict[str, Any] = {
+        "cluster": on_this_storage(CLUSTER, cards),
+        "model": model,
+        "dataset": dataset,
+        **target,
+    }
     source, ledger = source_of(nodes, edits=NO_HUB), folder.parent / f"{folder.name}.lock.yaml"
     files = build(folder, source, **wanted)
     flags = [f"--{name}={files[name]}" for name in ("launch", "digest", "graph")]

@@ -37,6 +37,7 @@ from tools.launcher.submit.cancel import (
     request_cancel,
     works,
 )
+from tools.launcher.submit.gates.credentials import refuse_values_in
 from tools.launcher.submit.source_state import read_source_state
 from tools.launcher.submit.turns import is_over, runs_with_a_turn
 
@@ -91,6 +92,7 @@ def _cancel(
         why = f": {record.reason}" if record.reason else ""
         print(f"over already, nothing to cancel: {record.state}{why}")
         return exit_codes.OK
+    _refuse_secrets(record, authorization)
     place = place_of(record, store, flags, os.environ, who)
     try:
         with asking(place) as gateway:
@@ -112,6 +114,12 @@ def _cancel(
         )
         return exit_codes.UNKNOWN
     return _show_outcome(outcome, store, place)
+
+
+def _refuse_secrets(record: RunRecord, authorization: Authorization | None) -> None:
+    names = record.events[0].facts.get("credentials")
+    known = [str(name) for name in names] if isinstance(names, list) else []
+    refuse_values_in("--authorize", str(authorization), known, os.environ)
 
 
 def _show_what_runs(

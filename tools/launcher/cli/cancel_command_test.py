@@ -46,6 +46,17 @@ def test_a_wrong_command_line_changes_nothing(cats, arguments, said, capsys):
     assert cats.record() == before
 
 
+def test_the_value_of_a_credential_does_not_get_into_the_record(cats, capsys, monkeypatch):
+    """Breaker, issue 4: a launch looks for it in its reasons, a cancellation recorded it."""
+    monkeypatch.setenv("WANDB_API_KEY", "wb-3f9a77c1e0d24")
+    append_event(cats.store, KEY, "intent", "ann@desk", {"credentials": ["WANDB_API_KEY", "HF_TOKEN"]})
+    assert run(["cancel", "dogs", "--authorize=ann: wb-3f9a77c1e0d24 was stolen"]) == exit_codes.USAGE
+    said = capsys.readouterr().err
+    assert "error: --authorize holds the value of WANDB_API_KEY, and what it says is recorded" in said
+    assert "wb-3f9a77c1e0d24" not in said
+    assert len(load_record(cats.store, KEY).events) == 1
+
+
 @pytest.mark.parametrize("end", ["succeeded", "failed", "cancelled"])
 def test_a_run_that_is_over_is_said_to_be(cats, end, capsys):
     cats.submit()

@@ -29,10 +29,10 @@ from tools.launcher.render.plan import plan_text
 from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.objects import FolderObjects
 from tools.launcher.store.records import RunRecord, list_records
-from tools.launcher.submit.authorization import parse_authorization
+from tools.launcher.submit.authorization import AuthorizationInvalid, parse_authorization
 from tools.launcher.submit.code_archive import make_code_archive
-from tools.launcher.submit.facts import launch_facts
-from tools.launcher.submit.gates.credentials import read_credentials
+from tools.launcher.submit.facts import declared_credentials, launch_facts
+from tools.launcher.submit.gates.credentials import read_credentials, refuse_values_in
 from tools.launcher.submit.gates.gate import GateReport
 from tools.launcher.submit.gates.labels import verb_target
 from tools.launcher.submit.gates.overrides import collect_overrides
@@ -127,6 +127,13 @@ def prepared(
     Raises:
         NoSuchStage, AuthorizationInvalid, OverrideError: the command line is wrong.
     """
+    for flag, words in (("--override", flags.override), ("--authorize", [flags.authorize or ""])):
+        refuse_values_in(flag, "\n".join(words), declared_credentials(files.bundle), os.environ)
+    if flags.authorize and not flags.relaunch:
+        raise AuthorizationInvalid(
+            "--authorize answers for a relaunch, and this is none: nobody needs to answer for a first launch. Add "
+            "--relaunch, or leave it out"
+        )
     # The gates read them once more, after a cluster was started or reached: a mistake shall not cost that.
     collect_overrides(flags.override, allow_dirty=None)
     stage = flags.stage or files.graph["default_stage"]

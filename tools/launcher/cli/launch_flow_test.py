@@ -31,6 +31,18 @@ def built(tmp_path_factory):
             exit_codes.USAGE,
             "error: this needs someone who answers for it: say who and why, for example --authorize=",
         ),
+        (
+            "launch",
+            ["--store=gs://team/x", "--authorize=ann: hurry"],
+            exit_codes.USAGE,
+            "error: --authorize answers for a relaunch, and this is none: ",
+        ),
+        (
+            "launch",
+            ["--store=gs://team/x", "--override=clean-tree=ann: 0123456789abcdef"],
+            exit_codes.USAGE,
+            "error: --override holds the value of WANDB_API_KEY, and what it says is recorded. Revoke that value, ",
+        ),
         ("launch", ["--store=s3://team/x"], exit_codes.USAGE, "error: store 's3://team/x': "),
         ("launch", [], exit_codes.REFUSED, "refused: the cluster cw-us-east-02a has no store: "),
         (
@@ -44,8 +56,11 @@ def built(tmp_path_factory):
 def test_nothing_is_started_or_written(built, tmp_path, monkeypatch, capsys, verb, flags, code, sentence):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.delenv("SLIPWAY_STORE", raising=False)
+    monkeypatch.setenv("WANDB_API_KEY", "0123456789abcdef")
     assert run([verb, *built, *flags]) == code
-    assert capsys.readouterr().err.startswith(sentence)
+    said = capsys.readouterr()
+    assert said.err.startswith(sentence)
+    assert "0123456789abcdef" not in said.out + said.err
     assert not status(tmp_path / "slipway").running
     assert list(tmp_path.iterdir()) == []
 

@@ -12,12 +12,12 @@ from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.cli.progress_display import follow_on
 from tools.launcher.cli.run_objects import objects_of
 from tools.launcher.cli.run_place import RunPlace, looking
+from tools.launcher.cli.verification_answer import answered
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.local.control import status
 from tools.launcher.iris.local.state import LocalClusterError
 from tools.launcher.observe.progress import FollowEnd, follow
-from tools.launcher.observe.render_text import NOT_RECORDED, show_verification
-from tools.launcher.observe.verify import record_verification, verify_run
+from tools.launcher.observe.verify import verify_run
 from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.records import RunKey, RunRecord, load_record, record_prefix
 from tools.launcher.store.remembered_reads import RememberedReads
@@ -146,11 +146,7 @@ def verify_and_show(
             gateway, _ = stack.enter_context(looking(RunPlace(place=place, elsewhere="")))
         with said_if_slow("reading what the run left"):
             verification = verify_run(record, store, place.objects(), gateway, objects=objects_of(place))
-    record_verification(store, record.key, who, verification)
-    show_verification(verification, sys.stdout)
-    if not verification.is_known:
-        print(f"note: {NOT_RECORDED}")
-    return exit_codes.OK if verification.verified else exit_codes.FAILED
+    return answered(store, record, who, verification)
 
 
 def _may_go_better(record: RunRecord) -> bool:

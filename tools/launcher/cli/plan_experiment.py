@@ -21,7 +21,7 @@ from tools.launcher.preflight.findings import PreflightReport
 from tools.launcher.preflight.geometry import Geometry
 from tools.launcher.preflight.judge import judge
 from tools.launcher.preflight.memory import UNCERTAINTY, MemoryEstimate, memory_estimate
-from tools.launcher.preflight.pinned_versions import compatible_with, pinned_run
+from tools.launcher.preflight.pinned_versions import compatible_with, pinned_run, repins_of
 from tools.launcher.preflight.registry import CHECKS
 from tools.launcher.preflight.render_text import report_json, warnings_text
 from tools.launcher.preflight.subject import PlannedFrom, PreflightSubject
@@ -142,6 +142,7 @@ def _planned_experiment(
         default_stage=stage,
         pinned=pin is not None and pin.recipe == step_fingerprint(run),
         compatible=compatible_with(subject),
+        repins=repins_of(subject),
     )
     canonical_json(graph_document)
     return PlannedExperiment(

@@ -63,7 +63,7 @@ def test_verify_reads_the_bucket_and_records_no_answer_that_it_could_not_read(tm
     events = cats.record().events
     assert events[-1].kind == "verified"
     bucket.answer(403)
-    assert run(["verify", "cats", store]) == exit_codes.FAILED
+    assert run(["verify", "cats", store]) == exit_codes.OK
     out = capsys.readouterr().out
     assert (
         f"verified: no\n  no   tasks_joined: unknown: gs://{BUCKET} cannot be read from here: Forbidden: "
@@ -72,10 +72,19 @@ def test_verify_reads_the_bucket_and_records_no_answer_that_it_could_not_read(tm
     assert out.endswith(
         "note: what could not be read may speak for the run, so this answer is not recorded; ask again where "
         "it can be read\n"
+        f"note: the answer on record stands: yes, found by {events[-1].by} at {events[-1].at}\n"
     )
     assert cats.record().events == events
     assert run(["status", "cats", store]) == exit_codes.OK
     assert "steps: 3/3\n" in capsys.readouterr().out
+
+
+def test_without_an_answer_on_record_what_cannot_be_read_is_a_no(tmp_path, bucket, capsys):
+    cats = real_run(tmp_path / "shared", bucket)
+    bucket.answer(403)
+    assert run(["verify", "cats", f"--store={cats.store.url}"]) == exit_codes.FAILED
+    assert capsys.readouterr().out.endswith("ask again where it can be read\n")
+    assert cats.record().verify_failure is None
 
 
 def place(**changes):

@@ -10,8 +10,9 @@ from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.cli.run_objects import objects_of
 from tools.launcher.cli.run_place import add_run_arguments, looking, place_of, store_of
 from tools.launcher.cli.run_selection import find_run
-from tools.launcher.observe.render_text import NOT_RECORDED, show_verification
-from tools.launcher.observe.verify import record_verification, verify_run
+from tools.launcher.cli.verification_answer import answered
+from tools.launcher.observe.render_text import show_verification
+from tools.launcher.observe.verify import verify_run
 from tools.launcher.submit.settle import settle
 from tools.launcher.submit.source_state import read_source_state
 
@@ -19,7 +20,7 @@ DESCRIPTION = """Answers yes only if all expected tasks joined, the declared mod
 steps advanced, and terminal checkpoint and export exist. Each fact is shown with the evidence it
 was read from, and the answer about a run that has ended is written to its record. Exit status 0: yes, 1: no.
 Of a run on a real cluster it reads the buckets, with your own credentials for them. What cannot be read from
-here is unknown, which makes the answer no, and such an answer is not written to the record.
+here is unknown, which makes the answer no; such an answer is not recorded, and one on record stands.
 
 examples:
   tools/bazel run //tools/launcher -- verify
@@ -46,15 +47,11 @@ def run(flags: Any) -> int:
             verification = verify_run(
                 record, store, where.place.objects(), gateway, objects=objects_of(where.place)
             )
-    is_over = record.state.is_final and not record.leaves_jobs
-    if is_over:
-        record_verification(store, record.key, who, verification)
     print(f"run: {record.key}")
+    if record.state.is_final and not record.leaves_jobs:
+        return answered(store, record, who, verification)
     show_verification(verification, sys.stdout)
-    if is_over and not verification.is_known:
-        print(f"note: {NOT_RECORDED}")
-    if not is_over:
-        print(f"note: the run is {record.state}, so this is not its final answer and is not recorded")
-        if problem and not where.place.is_local:
-            print(f"note: {problem}")
+    print(f"note: the run is {record.state}, so this is not its final answer and is not recorded")
+    if problem and not where.place.is_local:
+        print(f"note: {problem}")
     return exit_codes.OK if verification.verified else exit_codes.FAILED

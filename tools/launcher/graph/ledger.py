@@ -184,8 +184,15 @@ def repinned(pin: PinnedVersion | None, build: RunIdentity) -> PinnedVersion:
         return new.model_copy(update=by_hand)
     because = pin.because or "nothing is taken over: trainer.resume_mode is none"
     before = EarlierPin(recipe=pin.recipe, runtime=pin.runtime, launch=pin.launch, because=because)
-    earlier = (*(each for each in pin.earlier if each.recipe != build.recipe), before)
-    return new.model_copy(update={"earlier": earlier})
+    # Also on the way back to an older runtime nothing is dropped: the number of repins only grows.
+    return new.model_copy(update={"earlier": (*pin.earlier, before)})
+
+
+def repins(pin: PinnedVersion | None, build: RunIdentity) -> int:
+    """Return how often the version was repinned, an allowed repin that `build` is counted."""
+    if pin is None:
+        return 0
+    return len(pin.earlier) + (pin.recipe != build.recipe)
 
 
 def load_ledger(data: bytes, *, source: str) -> VersionLedger:

@@ -158,10 +158,16 @@ def record_verification(
     kind: EventKind = "verified" if verification.verified else "verify_failed"
     facts = verification.model_dump(mode="json")
     record = load_record(store, key)
-    answers = [e for e in record.events if e.kind in ("verified", "verify_failed")] if record else []
-    if answers and answers[-1].kind == kind and _answer(answers[-1].facts) == _answer(facts):
-        return answers[-1]
+    latest = answer_on_record(record) if record else None
+    if latest is not None and latest.kind == kind and _answer(latest.facts) == _answer(facts):
+        return latest
     return append_event(store, key, kind, by, facts)
+
+
+def answer_on_record(record: RunRecord) -> RunEvent | None:
+    """Return the latest `verified` or `verify_failed` event, None if the run was never verified."""
+    answers = (event for event in reversed(record.events) if event.kind in ("verified", "verify_failed"))
+    return next(answers, None)
 
 
 def _answer(facts: dict[str, Any]) -> dict[str, Any]:

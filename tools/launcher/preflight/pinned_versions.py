@@ -1,7 +1,7 @@
 """What the version ledger says of a subject: one reading for the checks and for the graph document."""
 
 from tools.launcher.catalog.cards import MissingFact
-from tools.launcher.graph.ledger import PinnedVersion, RunIdentity, VersionLedger, compatible_recipes
+from tools.launcher.graph.ledger import PinnedVersion, RunIdentity, VersionLedger, compatible_recipes, repins
 from tools.launcher.graph.step import ArtifactStep
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.rl.pinning import run_identity
@@ -39,3 +39,9 @@ def compatible_with(subject: PreflightSubject) -> tuple[str, ...]:
     """Return the fingerprints of the RL step whose place in the store this build may take, oldest first."""
     run, pin = rl_step(subject), pinned_run(subject)
     return () if run is None or pin is None else compatible_recipes(pin, build_identity(subject, run))
+
+
+def repins_of(subject: PreflightSubject) -> int:
+    """Return how often the version of a subject that was built here was repinned."""
+    run, pin = rl_step(subject), pinned_run(subject)
+    return 0 if run is None or pin is None else repins(pin, build_identity(subject, run))

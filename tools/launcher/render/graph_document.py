@@ -21,6 +21,7 @@ def render_graph_document(
     default_stage: str,
     pinned: bool = False,
     compatible: tuple[str, ...] = (),
+    repins: int = 0,
 ) -> dict[str, Any]:
     """Describe the graph, dependencies first.
 
@@ -32,6 +33,7 @@ def render_graph_document(
         default_stage: terminal stage of a launch without --stage.
         pinned: whether the version ledger has the RL step exactly as it is.
         compatible: earlier fingerprints of the RL step whose unfinished output it may go on from.
+        repins: how often the version was repinned, by the ledger.
     """
     run = next(step for step in graph.steps if isinstance(step.payload, SkyRLStepPayload))
     payload = run.payload
@@ -46,6 +48,7 @@ def render_graph_document(
         "max_retries": payload.execution.max_retries,
         "credentials": sorted(payload.execution.credentials or ()),
         "pinned": pinned,
+        "repins": repins,
         "apart_from_runtime": apart_from_runtime(run),
         "steps": [
             _step(step, graph, launch_document, storage)

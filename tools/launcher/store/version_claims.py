@@ -36,6 +36,7 @@ class VersionClaim(BaseModel):
         runtime_commit: commit of the runtime that trains.
         launch: launch digest, 64 hex digits.
         compatible: fingerprints whose claim this one may follow, from the version ledger.
+        repins: how often the version was repinned until then, from the version ledger.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -46,6 +47,7 @@ class VersionClaim(BaseModel):
     runtime_commit: str
     launch: Digest
     compatible: tuple[Digest, ...] = ()
+    repins: int = Field(default=0, ge=0)
 
 
 class StoredClaim(BaseModel):
@@ -63,6 +65,7 @@ class StoredClaim(BaseModel):
     fingerprint: Digest
     runtime: str
     launch: Digest
+    repins: int = 0
     by: str
     at: str
 
@@ -109,6 +112,7 @@ def _claim(store: ObjectStore, claim: VersionClaim, by: str, number: int) -> Non
             "fingerprint": claim.fingerprint,
             "runtime": claim.runtime_commit,
             "launch": claim.launch,
+            "repins": claim.repins,
             "by": by,
             "at": utc_now(),
         }
@@ -129,10 +133,18 @@ def _next_number(store: ObjectStore, claim: VersionClaim) -> int | None:
     number, held = _latest(store, claim.name, claim.version)
     if held is None:
         return 1
-    if held.fingerprint == claim.fingerprint:
+    same = held.fingerprint == claim.fingerprint
+    if same and claim.repins <= held.repins:
         return None
-    if held.fingerprint not in claim.compatible:
+    if not same and held.fingerprint not in claim.compatible:
         raise ClaimRefused(_refusal(claim, held))
+    if claim.repins <= held.repins:
+        # Back to a runtime and away from it again: a checkout that has not seen the way back.
+        raise ClaimRefused(
+            f"{claim.name}@{claim.version} was repinned {held.repins} times when {held.by} claimed it at {held.at} for "
+            f"recipe {held.fingerprint[:_SHOWN_DIGITS]}; the ledger of this build knows {claim.repins}. Update "
+            "versions.lock.yaml (git pull) and build again"
+        )
     if number >= MAX_CLAIMS:
         raise ClaimRefused(
             f"{claim.name}@{claim.version} was repinned {MAX_CLAIMS - 1} times. Publish a new version"

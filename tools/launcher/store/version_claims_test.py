@@ -20,7 +20,7 @@ NAME, VERSION = "team/run", "2026.11.30"
 FOLDER = f"versions/{NAME}/{VERSION}/claims/"
 
 
-def claim(fingerprint=OLD, *, runtime="1" * 40, compatible=(), name=NAME, version=VERSION):
+def claim(fingerprint=OLD, *, runtime="1" * 40, compatible=(), name=NAME, version=VERSION, repins=0):
     return VersionClaim(
         name=name,
         version=version,
@@ -28,6 +28,7 @@ def claim(fingerprint=OLD, *, runtime="1" * 40, compatible=(), name=NAME, versio
         runtime_commit=runtime,
         launch="d" * 64,
         compatible=compatible,
+        repins=repins,
     )
 
 
@@ -49,6 +50,7 @@ def test_a_free_version_is_claimed_once(store):
         "fingerprint": OLD,
         "runtime": "1" * 40,
         "launch": "d" * 64,
+        "repins": 0,
         "by": "ann@desk",
     }
 
@@ -73,13 +75,37 @@ def test_another_recipe_is_refused_with_both_digests_who_and_when(store):
 
 def test_a_compatible_repin_follows_and_the_old_runtime_is_over(store):
     claim_versions(store, [claim()], "ann")
-    repin = claim(NEW, runtime="2" * 40, compatible=(OLD,))
+    repin = claim(NEW, runtime="2" * 40, compatible=(OLD,), repins=1)
     claim_versions(store, [repin], "bob")
     claim_versions(store, [repin], "ann")
     assert store.list(FOLDER) == (f"{FOLDER}0001.json", f"{FOLDER}0002.json")
     assert latest_claim(store, NAME, VERSION).by == "bob"
     with pytest.raises(ClaimRefused, match="claimed for recipe bbbbbbbbbbbb, runtime 222222222222 by bob"):
         claim_versions(store, [claim()], "ann")
+
+
+def test_a_checkout_that_has_not_seen_the_way_back_is_refused(store):
+    """Breaker, issue 4: there and back again, and then a stale checkout at the runtime in between."""
+    between = claim(NEW, runtime="2" * 40, compatible=(OLD,), repins=1)
+    claim_versions(store, [claim()], "ann")
+    claim_versions(store, [between], "bob")
+    claim_versions(store, [claim(compatible=(NEW,), repins=2)], "cy")
+    with pytest.raises(ClaimRefused) as refused:
+        claim_versions(store, [between], "dan")
+    at = latest_claim(store, NAME, VERSION).at
+    assert str(refused.value) == (
+        f"team/run@2026.11.30 was repinned 2 times when cy claimed it at {at} for recipe aaaaaaaaaaaa; the ledger of "
+        "this build knows 1. Update versions.lock.yaml (git pull) and build again"
+    )
+    claim_versions(store, [claim()], "eve")  # the recipe that holds, by whatever ledger
+    assert len(store.list(FOLDER)) == 3
+
+
+def test_a_way_back_that_nobody_launched_in_between_is_claimed_too(store):
+    claim_versions(store, [claim()], "ann")
+    claim_versions(store, [claim(compatible=(NEW,), repins=2)], "cy")
+    with pytest.raises(ClaimRefused, match="was repinned 2 times when cy claimed it"):
+        claim_versions(store, [claim(NEW, compatible=(OLD,), repins=1)], "dan")
 
 
 def test_nothing_is_claimed_when_one_of_several_is_refused(store):
@@ -106,7 +132,7 @@ def test_a_version_that_is_repinned_for_ever_is_refused(store, monkeypatch):
     monkeypatch.setattr("tools.launcher.store.version_claims.MAX_CLAIMS", 1)
     claim_versions(store, [claim()], "ann")
     with pytest.raises(ClaimRefused, match="was repinned 0 times. Publish a new version"):
-        claim_versions(store, [claim(NEW, compatible=(OLD,))], "ann")
+        claim_versions(store, [claim(NEW, compatible=(OLD,), repins=1)], "ann")
 
 
 def _claimer(url, fingerprint, compatible, by, start, answers):
@@ -114,7 +140,7 @@ def _claimer(url, fingerprint, compatible, by, start, answers):
     store = open_store(url)
     start.wait()
     try:
-        claim_versions(store, [claim(fingerprint, compatible=compatible)], by)
+        claim_versions(store, [claim(fingerprint, compatible=compatible, repins=len(compatible))], by)
         answers.put((by, "claimed", ""))
     except ClaimRefused as refused:
         answers.put((by, "refused", str(refused)))

@@ -37,6 +37,7 @@ def version_claims(graph_json: bytes, *, stage: str, launch_digest: str) -> tupl
                 runtime_commit=runtime,
                 launch=launch_digest,
                 compatible=tuple(step.get("compatible", ())),
+                repins=graph.get("repins", 0),
             )
             for step in steps
             if step["address"] in needed and not step["adopted"] and not is_mutable(step["version"])

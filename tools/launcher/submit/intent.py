@@ -10,7 +10,7 @@ from tools.launcher.store.bundles import BundleDigests, LaunchBundle
 from tools.launcher.submit.code_archive import CodeArchive
 from tools.launcher.submit.request import LaunchFacts, LaunchMismatch
 from tools.launcher.submit.source_state import SourceState
-from tools.launcher.submit.stage_steps import steps_of_stage
+from tools.launcher.submit.stage_steps import steps_digest, steps_of_stage
 
 
 def intent_facts(
@@ -59,6 +59,7 @@ def intent_facts(
         "launch": digests.launch,
         "bundle": bundle_digest,
         "graph": sha256_hex(bundle.graph_json),
+        "steps": steps_digest(bundle.graph_json),
         "code": code.sha256,
         "cluster": facts.cluster,
         "stage": facts.stage,

@@ -52,7 +52,7 @@ from tools.launcher.submit.provenance import write_provenance
 from tools.launcher.submit.request import LaunchFacts, argument_of, coordinator_request, run_key
 from tools.launcher.submit.settle import settle, settled_record_of
 from tools.launcher.submit.source_state import SourceState
-from tools.launcher.submit.stage_steps import RL_KIND, steps_of_stage
+from tools.launcher.submit.stage_steps import RL_KIND, steps_digest, steps_of_stage
 from tools.launcher.submit.turns import TurnRefused, take_turn
 
 # How often one call submits: once, and once more after a lost reply whose job is not there.
@@ -426,7 +426,7 @@ def decided_before(record: RunRecord, bundle: LaunchBundle, facts: LaunchFacts) 
 
     Args:
         record: of the launch's key.
-        bundle: the reviewed files, which may have another graph than the record was opened with.
+        bundle: the reviewed files, which may have other steps than the record was opened with.
         facts: the launch, which may be for another place than the record was opened for.
     """
     return _other_place(record, facts) or _other_graph(record, bundle) or ended_before(record)
@@ -492,9 +492,10 @@ def _other_place(record: RunRecord, facts: LaunchFacts) -> SubmitOutcome | None:
 
 
 def _other_graph(record: RunRecord, bundle: LaunchBundle) -> SubmitOutcome | None:
-    """The outcome if the record was opened with another graph, else None."""
+    """The outcome if the record was opened with other steps, else None."""
     opening = record.events[0]
-    recorded, ours = opening.facts.get("graph"), sha256_hex(bundle.graph_json)
+    # A record of an older launcher does not say.
+    recorded, ours = opening.facts.get("steps"), steps_digest(bundle.graph_json)
     if recorded is None or recorded == ours:
         return None
     return SubmitOutcome(
@@ -503,7 +504,7 @@ def _other_graph(record: RunRecord, bundle: LaunchBundle) -> SubmitOutcome | Non
         job_id=record.coordinator_job_id,
         record=record,
         message=(
-            f"{record.key} was begun by {opening.by} at {opening.at} with another graph: recorded "
+            f"{record.key} was begun by {opening.by} at {opening.at} with other steps: recorded "
             f"sha256:{recorded}, "
             f"this build sha256:{ours}. The launch document is the same, a step around it is not. "
             "Give the experiment a new version"

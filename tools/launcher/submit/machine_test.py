@@ -17,6 +17,7 @@ from tools.launcher.submit.machine import SubmitState, submit_once
 from tools.launcher.submit.provenance import provenance_key
 from tools.launcher.submit.request import LaunchFacts, LaunchMismatch
 from tools.launcher.submit.source_state import SourceState
+from tools.launcher.submit.stage_steps import steps_digest
 
 LAUNCH = {
     "runtime": {"launcher_commit": "c" * 40},
@@ -366,22 +367,33 @@ def test_a_job_that_records_elsewhere_stops_the_launch(store, tmp_path):
     )
 
 
-def test_another_graph_around_the_same_document_is_refused(store):
+def test_other_steps_around_the_same_document_are_refused(store):
     iris = FakeIris()
     launch(store, iris)
-    other = BUNDLE.model_copy(update={"graph_json": json.dumps({**GRAPH, "schema": 2}).encode()})
+    steps = [*GRAPH["steps"][:3], {**GRAPH["steps"][3], "fingerprint": "e" * 64}]
+    other = BUNDLE.model_copy(update={"graph_json": json.dumps({**GRAPH, "steps": steps}).encode()})
     outcome = launch(store, iris, bundle=other)
     assert outcome.state is SubmitState.CONFLICT
     assert outcome.message.startswith(f"{KEY} was begun by ann@desk at ")
     assert outcome.message.endswith(
-        f"with another graph: recorded sha256:{sha256_hex(BUNDLE.graph_json)}, "
-        f"this build sha256:{sha256_hex(other.graph_json)}. The launch document is the same, "
+        f"with other steps: recorded sha256:{steps_digest(BUNDLE.graph_json)}, "
+        f"this build sha256:{steps_digest(other.graph_json)}. The launch document is the same, "
         "a step around it is not. Give the experiment a new version"
     )
     append_event(store, KEY, "succeeded", "coordinator", {})
     assert launch(store, iris, bundle=other).state is SubmitState.CONFLICT
     printed_otherwise = BUNDLE.model_copy(update={"plan_json": b'{"printed": "otherwise"}'})
     assert launch(store, iris, bundle=printed_otherwise).state is SubmitState.FINISHED_BEFORE
+
+
+def test_a_version_that_was_pinned_after_its_launch_is_the_same_run(store):
+    iris = FakeIris()
+    launch(store, iris)
+    pinned = {**GRAPH, "pinned": True, "credentials": ["WANDB_API_KEY"], "max_retries": 7}
+    outcome = launch(
+        store, iris, bundle=BUNDLE.model_copy(update={"graph_json": json.dumps(pinned).encode()})
+    )
+    assert outcome.state is SubmitState.ADOPTED
 
 
 def test_a_dead_coordinator_is_recorded_as_failed(store):

@@ -155,6 +155,7 @@ def claim(store, fingerprint, runtime, compatible=()):
             runtime_commit=runtime,
             launch="e" * 64,
             compatible=compatible,
+            repins=len(compatible),
         )
     ]
     claim_versions(store, claims, "ann@desk")

@@ -3,10 +3,13 @@
 import json
 from typing import Any
 
+from tools.launcher.documents.canonical import digest_of
 from tools.launcher.submit.request import LaunchMismatch
 
 RL_KIND = "skyrl"
 """Kind of the step that trains."""
+
+_MAKES = ("address", "kind", "fingerprint", "deps")
 
 
 def steps_of_stage(graph_json: bytes, stage: str) -> list[dict[str, Any]]:
@@ -42,3 +45,24 @@ def _with_dependencies(address: str, deps: dict[str, list[str]]) -> set[str]:
             needed.add(current)
             waiting += deps[current]
     return needed
+
+
+def steps_digest(graph_json: bytes) -> str:
+    """Return the SHA-256 (64 hex digits) of what a graph makes: its stages, and each step's address, kind,
+    fingerprint and inputs.
+
+    Of two builds of one launch document it tells whether a step around the document is another. What only says how
+    a run is handled may differ: names of credentials, retries, whether the version is pinned.
+
+    Raises:
+        LaunchMismatch: the graph cannot be read.
+    """
+    try:
+        graph = json.loads(graph_json)
+        made = [{name: step[name] for name in _MAKES} for step in graph["steps"]]
+        return digest_of({"stages": graph["stages"], "steps": made})
+    except (KeyError, TypeError, ValueError) as error:
+        raise LaunchMismatch(
+            f"the bundle's graph lacks what a launch needs ({type(error).__name__}: {error}). Build the "
+            "experiment again"
+        ) from None

@@ -5,11 +5,12 @@ No message of this module holds a value, or a part of one.
 
 import re
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import SecretStr
 
+from tools.launcher.submit.authorization import AuthorizationInvalid
 from tools.launcher.submit.gates.gate import Gate
 
 # rigging/secrets.py of marin-rigging 0.2.227: Iris refuses a request with another name.
@@ -123,3 +124,24 @@ def _texts(content: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _texts(item, f"{path}[{index}]")
     elif content is not None:
         yield path, str(content)
+
+
+def refuse_values_in(flag: str, text: str, names: Iterable[str], environ: Mapping[str, str]) -> None:
+    """Keep credential values, as far as they are known here, out of words that are shown and recorded.
+
+    Args:
+        flag: that the words were given with, for the message.
+        text: the words.
+        names: of the credentials.
+        environ: the process environment, which may hold their values.
+
+    Raises:
+        AuthorizationInvalid: one of the values is in it. The message does not say it.
+    """
+    for name in names:
+        value = environ.get(name, "")
+        if len(value) >= SHORTEST_SEARCHED and value in text:
+            raise AuthorizationInvalid(
+                f"{flag} holds the value of {name}, and what it says is recorded. Revoke that value, and say why in "
+                "other words"
+            )

@@ -56,6 +56,8 @@ def shape_of(launch: dict[str, Any], graph: dict[str, Any], plan: dict[str, Any]
                 "training": _at(launch, "skyrl.trainer.strategy"),
                 "profile": launch["runtime"]["profile"],
                 "engine backend": _at(launch, "skyrl.generator.backend"),
+                # The rank is a size; with or without is another way to load, synchronize and checkpoint.
+                "LoRA": bool(_at(launch, "skyrl.trainer.policy.model.lora.rank")),
             },
             "entrypoint": {
                 "name": plan["entrypoint"],
@@ -102,6 +104,8 @@ def _hand_offs(launch: dict[str, Any], graph: dict[str, Any]) -> dict[str, Any]:
         "data kind": launch["inputs"]["data_kind"],
         "training data": _forms(launch["inputs"]["train_data"]),
         "validation data": _forms(launch["inputs"]["validation_data"]),
+        "weight sync backend": _at(launch, "skyrl.generator.weight_sync_backend"),
+        "weight sync transport": _at(launch, "skyrl.generator.weight_sync_transport"),
         "exports the model": launch["run"]["export_hf"],
         "resume mode": _at(launch, "skyrl.trainer.resume_mode"),
         "checkpoints kept": launch["artifacts"]["resume_checkpoint_count"],

@@ -55,7 +55,12 @@ def test_a_shape_is_json_and_always_the_same(name):
 def test_what_the_shape_of_a_megatron_run_says():
     shape = shape_of(*files("moe-megatron"))
     assert shape["runtime"] == {"commit": "81ae0ef7033c500207b191a2ae7c3806f6dc78ff"}
-    assert shape["strategy"] == {"training": "megatron", "profile": "megatron", "engine backend": "vllm"}
+    assert shape["strategy"] == {
+        "training": "megatron",
+        "profile": "megatron",
+        "engine backend": "vllm",
+        "LoRA": False,
+    }
     assert shape["entrypoint"] == {
         "name": "standard",
         "mode": "train",
@@ -135,6 +140,18 @@ COUNTS = [
     ("runtime.profile", "megatron", "strategy profile is megatron here, fsdp in the smoke run"),
     ("skyrl.trainer.strategy", "megatron", "strategy training is megatron here, fsdp2 in the smoke run"),
     ("skyrl.generator.backend", "sglang", "strategy engine backend is sglang here, vllm in the smoke run"),
+    # Breaker, issue 4: a full run passed for the smoke of one with adapters, and NCCL for Gloo.
+    ("skyrl.trainer.policy.model.lora.rank", 32, "strategy LoRA is yes here, no in the smoke run"),
+    (
+        "skyrl.generator.weight_sync_backend",
+        "gloo",
+        "hand-offs weight sync backend is gloo here, not written in the smoke run",
+    ),
+    (
+        "skyrl.generator.weight_sync_transport",
+        "expert_block",
+        "hand-offs weight sync transport is expert_block here, not written in the smoke run",
+    ),
     ("skyrl.environment.env_class", "x", "entrypoint environment is x here, gsm8k in the smoke run"),
     ("skyrl.terminal_bench", {}, "entrypoint agents is yes here, no in the smoke run"),
     (
