@@ -14,7 +14,7 @@ class TrainingSteps(BaseModel):
 
     Attributes:
         lines: one report for each step, by step: the attempt's own, and before them those of earlier
-            attempts of the same document, as far as they lead up to where this one resumed.
+            attempts of the same version, as far as they lead up to where this one resumed.
         problem: what is wrong with the attempt's own file, "" if nothing.
         own_from: the attempt's first own step, None if it made none.
         sources: URIs of the files the lines are from, the attempt's own first.
@@ -32,7 +32,8 @@ def training_steps(files: RunFiles, attempt_id: str, root: ObjectRoot) -> Traini
     """Read the steps of an attempt and of the attempts it resumed from.
 
     An attempt that ends after its last checkpoint leaves nothing to train to the next one, which then
-    has no step of its own: the steps of both are what its result rests on.
+    has no step of its own: the steps of both are what its result rests on. The attempts need not be of one
+    document: another placement, or another runtime that the ledger lets go on, has the same checkpoints.
 
     Args:
         files: the plan.
@@ -43,7 +44,7 @@ def training_steps(files: RunFiles, attempt_id: str, root: ObjectRoot) -> Traini
     sources = [own_uri]
     lines = own.lines
     if not own.problem:
-        for earlier in files.attempts_before(attempt_id):
+        for earlier in _attempts_before(files, attempt_id, root):
             if lines and lines[0]["step"] <= 1:
                 break
             uri, metrics = _metrics(files, earlier, root)
@@ -58,6 +59,32 @@ def training_steps(files: RunFiles, attempt_id: str, root: ObjectRoot) -> Traini
         own_from=own.lines[0]["step"] if own.lines else None,
         sources=tuple(sources),
     )
+
+
+def _attempts_before(files: RunFiles, attempt_id: str, root: ObjectRoot) -> list[str]:
+    """Ids of the version's attempts before one, the newest first.
+
+    Those of this document are known by their ordinals. Those of others are in the same folder. Attempts of one
+    version take turns, so the times of their files tell the order.
+    """
+    own = files.attempts_before(attempt_id)
+    written = _written_ns(files, attempt_id, root)
+    folder = root.path(files.attempts_root)
+    names = [entry.name for entry in folder.iterdir() if entry.is_dir()] if folder.is_dir() else []
+    others = [
+        name
+        for name in sorted(names)
+        if name not in files.attempts and 0 < _written_ns(files, name, root) <= written
+    ]
+    return sorted([*own, *others], key=lambda name: _written_ns(files, name, root), reverse=True)
+
+
+def _written_ns(files: RunFiles, attempt_id: str, root: ObjectRoot) -> int:
+    """When the attempt's steps were last written, in ns of the file system's clock; 0 if they are not there."""
+    try:
+        return root.path(f"{files.attempt_uri(attempt_id)}/metrics.jsonl").stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _metrics(files: RunFiles, attempt_id: str, root: ObjectRoot) -> tuple[str, Metrics]:

@@ -1,5 +1,6 @@
 import copy
 import json
+import os
 import shutil
 import sys
 
@@ -125,6 +126,26 @@ def test_steps_of_the_attempt_before_count_where_this_one_resumed(tmp_path):
     assert "the last step is 2" in fact(verify(run), "optimizer_steps_advanced").seen
     run.path(before).unlink()
     assert "0 optimizer steps" in fact(verify(run), "optimizer_steps_advanced").seen
+
+
+def test_steps_of_another_documents_attempt_count_where_this_one_resumed(tmp_path):
+    """Another placement of a version, or a runtime that may go on, resumes the same checkpoints."""
+    run = finished_run(tmp_path)
+    own = f"{run.attempt_uri}/metrics.jsonl"
+    lines = run.path(own).read_bytes().splitlines(keepends=True)
+    elsewhere = {name: f"{TMP}/attempts/{name * 12}/metrics.jsonl" for name in "abc"}
+    contents = {"a": lines[:1], "b": lines[1:], "c": lines[2:]}  # Made in this order; c is newer than ours.
+    for seconds, name in enumerate("ab", start=1):
+        run.write(elsewhere[name], b"".join(contents[name]))
+        os.utime(run.path(elsewhere[name]), (seconds, seconds))
+    run.write(own, b"")
+    os.utime(run.path(own), (3, 3))
+    run.write(elsewhere["c"], b"".join(contents["c"]))
+    answer = fact(verify(run), "optimizer_steps_advanced")
+    assert answer.ok and answer.seen.startswith("steps 1 to 3 (resumed after step 3), reward 0.250 to 0.750")
+    assert answer.evidence[:3] == (own, elsewhere["b"], elsewhere["a"])
+    run.path(elsewhere["b"]).unlink()
+    assert "the last step is 1" in fact(verify(run), "optimizer_steps_advanced").seen
 
 
 def record_facts(run):

@@ -28,6 +28,10 @@ STATE_FILE: Final = "trainer_state.json"
 LATEST_FILE: Final = "latest_ckpt_global_step.txt"
 _PREFIX: Final = "global_step_"
 
+# What must agree for a checkpoint to be resumed from. The runtime's commit is not of it: whether one runtime goes on
+# from another's is decided before (ledger, claims of version and output path), and MarinSkyRL does not look.
+_MUST_AGREE: Final = ("run_id", "model_identity", "seed")
+
 
 class CheckpointRefused(RehearsalProblem):
     """A checkpoint cannot be resumed from. The message names it and why."""
@@ -65,7 +69,7 @@ class TrainerState(BaseModel):
 
 
 class Owner(BaseModel):
-    """Whose checkpoints are written and accepted."""
+    """Whose checkpoints are written and, apart from the runtime's commit, accepted."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -76,11 +80,12 @@ class Owner(BaseModel):
 
 
 class Resumed(BaseModel):
-    """A checkpoint read back."""
+    """A checkpoint read back; `launcher_commit` is that of the runtime which wrote it."""
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, extra="forbid")
 
     step: int
+    launcher_commit: str
     weights: Floats
     optimizer: AdamState
 
@@ -143,7 +148,7 @@ def resume_latest(root: Path, owner: Owner) -> tuple[Resumed | None, tuple[str, 
         The checkpoint, or None if there is none, and one sentence for each that was refused.
 
     Raises:
-        ForeignCheckpoint: the newest complete one belongs to another run, runtime commit, model or seed.
+        ForeignCheckpoint: the newest complete one belongs to another run, model or seed.
     """
     refused: list[str] = []
     for step in reversed(_steps(root)):
@@ -183,7 +188,7 @@ def read_checkpoint(folder: Path, owner: Owner) -> Resumed:
                 f"checkpoint {folder.name} is torn: {name} has the digest {sha256_hex(data)[:12]}, "
                 f"{STATE_FILE} says {expected[:12]}"
             )
-    for field in Owner.model_fields:
+    for field in _MUST_AGREE:
         found, wanted = getattr(state, field), getattr(owner, field)
         if found != wanted:
             raise ForeignCheckpoint(
@@ -198,7 +203,12 @@ def read_checkpoint(folder: Path, owner: Owner) -> Resumed:
         raise CheckpointRefused(f"checkpoint {folder.name} is damaged: {error}") from None
     if any(array.shape != SHAPE or array.dtype != np.float64 for array in (weights, *moments.values())):
         raise CheckpointRefused(f"checkpoint {folder.name} is damaged: a tensor is not float64 {SHAPE}")
-    return Resumed(step=state.global_step, weights=weights, optimizer=optimizer)
+    return Resumed(
+        step=state.global_step,
+        launcher_commit=state.launcher_commit,
+        weights=weights,
+        optimizer=optimizer,
+    )
 
 
 def _files(owner: Owner, step: int, weights: Floats, optimizer: AdamState) -> dict[str, bytes]:

@@ -100,7 +100,7 @@ def test_the_torn_fault_makes_what_is_refused(tmp_path):
     assert resume_latest(tmp_path, OWNER)[0].step == 6
 
 
-@pytest.mark.parametrize("field", ["run_id", "launcher_commit", "model_identity"])
+@pytest.mark.parametrize("field", ["run_id", "model_identity"])
 def test_another_runs_checkpoint_is_not_resumed(tmp_path, field):
     _save(tmp_path, 3)
     other = OWNER.model_copy(update={field: "other"})
@@ -108,6 +108,13 @@ def test_another_runs_checkpoint_is_not_resumed(tmp_path, field):
         resume_latest(tmp_path, other)
     assert f"belongs to another run: its {field} is" in str(caught.value)
     assert "this run's is 'other'. Give the experiment a new version" in str(caught.value)
+
+
+def test_another_runtimes_checkpoint_is_resumed_and_known(tmp_path):
+    """Whether it may is decided by the version's ledger and claims, before a task starts."""
+    _save(tmp_path, 3)
+    resumed, refused = resume_latest(tmp_path, OWNER.model_copy(update={"launcher_commit": "d" * 40}))
+    assert (resumed.step, resumed.launcher_commit, refused) == (3, "c" * 40, ())
 
 
 def test_an_interrupted_write_leaves_no_checkpoint(tmp_path, monkeypatch):

@@ -291,7 +291,10 @@ class _Task:
         gang.agree(str(step), "step to resume from")
         if resumed is None:
             return 0, model_weights, AdamState.fresh()
-        self._say(f"resumes from the checkpoint of step {step}")
+        writer = ""
+        if resumed.launcher_commit != owner.launcher_commit:
+            writer = f", which runtime {resumed.launcher_commit} wrote (now it is {owner.launcher_commit})"
+        self._say(f"resumes from the checkpoint of step {step}{writer}")
         return step, resumed.weights, resumed.optimizer
 
     def _checkpoint(self, gang: Gang, owner: Owner, step: int, weights: Floats, optimizer: AdamState) -> None:
