@@ -6,12 +6,14 @@ submitted but one job of somebody else's, whose name is in the way.
 
 import argparse
 import contextlib
+import importlib
 import io
 import os
 import re
 import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +154,11 @@ def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
 def desk(folder: Path) -> Iterator[Desk]:
     """Yield a desk below `folder`; what it starts ends with it."""
     with FakeGcs("team") as gcs, stopped_afterwards(folder / "state"), _emulated(gcs.url):
-        cluster = ensure_running(folder / "state", plan=plan_in_place())
+        # The launcher's use of Iris takes seconds to import, and starting a cluster is waiting for another process.
+        with ThreadPoolExecutor(1) as beside:
+            imported = beside.submit(importlib.import_module, "iris.cluster.client.remote_client")
+            cluster = ensure_running(folder / "state", plan=plan_in_place())
+            imported.result()
         yield Desk(folder, gcs.store_url("slipway"), cluster.url)
 
 

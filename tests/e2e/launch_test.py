@@ -4,15 +4,15 @@ import json
 import os
 import re
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.launcher_testlib import SECONDS, launcher
+from tests.e2e.launcher_testlib import SECONDS, ended, here, started
 from tools.launcher.iris.gateway import connect
-from tools.launcher.iris.local.control import status, stop
+from tools.launcher.iris.local.cluster_for_test import stopped_afterwards, wait_until
+from tools.launcher.iris.local.control import status
 from tools.launcher.store.file_store import FileStore
 from tools.launcher.store.records import RunRecord, attempt_id_of, list_records
 
@@ -22,8 +22,8 @@ CLUSTERS = {"cat_count": "local", "gsm8k_grpo": "cw_us_east_02a"}
 @pytest.fixture(scope="module")
 def state() -> Iterator[Path]:
     home = Path(os.environ.get("TEST_TMPDIR", "/tmp")) / "state"
-    yield home / "slipway"
-    stop(home / "slipway")
+    with stopped_afterwards(home / "slipway") as folder:
+        yield folder
 
 
 def files_of(name: str) -> list[str]:
@@ -38,21 +38,18 @@ def record_of(state: Path, name: str) -> RunRecord:
 
 
 def jobs(state: Path) -> list[str]:
-    """Ids of all jobs that the embedded Iris knows for our runs, coordinators and children."""
+    """Ids of all jobs that the embedded Iris knows for cat_count, coordinator and child."""
     found = status(state)
     assert found.running
+    coordinator = record_of(state, "cat_count").coordinator_job_id
+    assert coordinator is not None
     with connect(found.url) as gateway:
-        coordinators = [record.coordinator_job_id for record in list_records(FileStore(state / "store"))]
-        return [
-            job
-            for coordinator in coordinators
-            if coordinator
-            for job in (coordinator, *(child.job_id for child in gateway.children(coordinator)))
-        ]
+        others = [job for job in gateway.unfinished_jobs() if "cat_count" in job]
+        return [coordinator, *(child.job_id for child in gateway.children(coordinator)), *others]
 
 
 def test_a_dry_run_prints_the_request_and_starts_nothing(state):
-    done = launcher(state, "launch", *files_of("cat_count"), "--dry-run")
+    done = here(state, "launch", *files_of("cat_count"), "--dry-run")
     assert done.returncode == 0, done.stderr
     request = json.loads(done.stdout[done.stdout.index("\n{\n") :])
     assert request["name"].startswith("cat_count-") and request["env"] == {}
@@ -60,8 +57,15 @@ def test_a_dry_run_prints_the_request_and_starts_nothing(state):
     assert list_records(FileStore(state / "store")) == ()
 
 
+STALLS = {"SLIPWAY_REHEARSAL_FAULT": '{"rank": 0, "kind": "stall", "step": 6}'}
+
+
 def test_a_launch_ends_verified(state):
-    done = launcher(state, "launch", *files_of("cat_count"))
+    """Another experiment is rehearsed meanwhile, for the tests below."""
+    launch = started(state, "launch", *files_of("cat_count"))
+    begun = here(state, "rehearse", *files_of("gsm8k_grpo"), "--detach", **STALLS)
+    done = ended(launch)
+    assert begun.returncode == 0, begun.stdout + begun.stderr
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert "verified: yes" in lines
@@ -84,7 +88,7 @@ def test_a_launch_ends_verified(state):
 
 
 def test_the_rewards_rise(state):
-    done = launcher(state, "status", "cat_count")
+    done = here(state, "status", "cat_count")
     assert done.returncode == 0, done.stderr
     first, latest = map(float, re.findall(r"([0-9.]+) (?:first|latest)", done.stdout))
     assert latest > first + 0.2
@@ -93,7 +97,7 @@ def test_the_rewards_rise(state):
 
 def test_a_second_launch_finds_the_first(state):
     before, events = jobs(state), record_of(state, "cat_count").events
-    done = launcher(state, "launch", *files_of("cat_count"))
+    done = here(state, "launch", *files_of("cat_count"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "already finished" in done.stdout and "verified: yes" in done.stdout
     assert jobs(state) == before and len(before) == 2
@@ -101,7 +105,7 @@ def test_a_second_launch_finds_the_first(state):
 
 
 def test_verify_answers_with_evidence(state):
-    done = launcher(state, "verify", "cat_count")
+    done = here(state, "verify", "cat_count")
     assert done.returncode == 0, done.stdout + done.stderr
     facts = re.findall(r"^  yes +\w+: .*\n +evidence: \w+", done.stdout, re.MULTILINE)
     assert len(facts) == 4
@@ -112,98 +116,98 @@ def test_verify_says_no_when_the_export_is_gone(state):
     hidden = export.with_name("hidden")
     export.rename(hidden)
     try:
-        done = launcher(state, "verify", "cat_count")
+        done = here(state, "verify", "cat_count")
         assert done.returncode == 1
         assert "verified: no" in done.stdout and re.search(
             r"^  no +terminal_artifacts_exist", done.stdout, re.MULTILINE
         )
     finally:
         hidden.rename(export)
-    assert launcher(state, "verify", "cat_count").returncode == 0
-
-
-SLOW = {"SLIPWAY_REHEARSAL_STEP_SECONDS": "5"}
+    assert here(state, "verify", "cat_count").returncode == 0
 
 
 def test_a_run_is_cancelled_with_its_child_and_relaunched_from_its_bundle(state):
-    step = {"SLIPWAY_REHEARSAL_STEP_SECONDS": "3"}
-    begun = launcher(state, "rehearse", *files_of("gsm8k_grpo"), "--detach", **step)
-    assert begun.returncode == 0, begun.stdout + begun.stderr
-    living = launcher(state, "relaunch", "gsm8k_grpo", "--authorize=ann: node fault")
+    """The rehearsal that was begun beside the launch: it stalls after the checkpoint of step 4 of 8."""
+    living = here(state, "relaunch", "gsm8k_grpo", "--authorize=ann: node fault")
     assert living.returncode == 3 and "Wait for its end or cancel it, then relaunch" in living.stderr
-    unanswered = launcher(state, "cancel", "gsm8k_grpo")
+    unanswered = here(state, "cancel", "gsm8k_grpo")
     assert unanswered.returncode == 2 and "say who and why" in unanswered.stderr
-    # Written at step 4 of 8.
-    end = time.monotonic() + SECONDS
-    while not any((state / "objects" / "s3").glob("**/qwen06-gsm8k-rl/**/global_step_4/trainer_state.json")):
-        assert time.monotonic() < end
-        time.sleep(0.2)
-    done = launcher(state, "cancel", "gsm8k_grpo", "--authorize=ann: wrong data")
+    written = "**/qwen06-gsm8k-rl/**/global_step_4/trainer_state.json"
+    wait_until(lambda: any((state / "objects/s3").glob(written)), seconds=SECONDS, what="a checkpoint")
+    shown = here(state, "cancel", "gsm8k_grpo", "--dry-run")
+    assert re.search(r"^would remain: checkpoint of step \d+: s3://", shown.stdout, re.MULTILINE), shown
+    done = here(state, "cancel", "gsm8k_grpo", "--authorize=ann: wrong data")
     assert done.returncode == 0, done.stdout + done.stderr
-    (record,) = list_records(FileStore(state / "store"), "gsm8k_grpo")
+    record = record_of(state, "gsm8k_grpo")
     both = [record.coordinator_job_id, *record.child_job_ids]
     assert f"was running: {', '.join(both)}" in done.stdout.splitlines() and len(both) == 2
-    assert re.search(r"^remains: checkpoint of step \d+: s3://", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^remains: checkpoint of step 4: s3://", done.stdout, re.MULTILINE), done.stdout
     with connect(status(state).url) as gateway:
         assert [gateway.describe(job).state for job in both] == ["killed", "killed"]
     # The coordinator may have had time to record that its child was ended.
     kinds = [event.kind for event in record.events]
     assert "cancel_requested" in kinds and kinds[-1] == "cancelled" and record.state == "cancelled"
     assert record.events[-1].facts["states"] == dict.fromkeys(both, "killed")
-    again = launcher(state, "rehearse", *files_of("gsm8k_grpo"))
+    again = here(state, "rehearse", *files_of("gsm8k_grpo"))
     assert again.returncode == 1 and "was cancelled: by ann: wrong data" in again.stderr, again.stderr
-    over = launcher(state, "cancel", "gsm8k_grpo", "--authorize=ann: wrong data")
+    over = here(state, "cancel", "gsm8k_grpo", "--authorize=ann: wrong data")
     assert over.returncode == 0 and "over already, nothing to cancel: cancelled" in over.stdout
-    relaunched = launcher(
-        state, "relaunch", "gsm8k_grpo", "--authorize=ann: the data was right", "--detach", **SLOW
+    relaunched = here(
+        state, "relaunch", "gsm8k_grpo", "--authorize=ann: the data was right", "--detach", **STALLS
     )
     assert relaunched.returncode == 0, relaunched.stdout + relaunched.stderr
-    assert re.search(r"^resume: from step \d+, the newest whole checkpoint", relaunched.stdout, re.MULTILINE)
+    assert re.search(r"^resume: from step 4, the newest whole checkpoint", relaunched.stdout, re.MULTILINE)
     first, commit = attempt_id_of(record.key), record.runtime_commit
     assert f"  written by: attempt 1 ({first}), runtime {commit} (as now)" in relaunched.stdout.splitlines()
     assert re.search(
         r"^coordinator: /slipway/gsm8k_grpo-[0-9a-f]{8}-2 \(submitted\)$", relaunched.stdout, re.MULTILINE
     )
-    statement = json.loads(launcher(state, "provenance", "gsm8k_grpo").stdout)
+    statement = json.loads(here(state, "provenance", "gsm8k_grpo").stdout)
     assert statement["predicate"]["buildDefinition"]["internalParameters"]["authorizedBy"] == "ann"
 
 
-def test_a_run_that_is_stopped_says_so_and_is_relaunched_on_request(state):
+def test_a_run_that_is_stopped_says_so(state):
     """The run that the test before left."""
-    begun = launcher(state, "rehearse", *files_of("gsm8k_grpo"), "--detach", **SLOW)
+    begun = here(state, "rehearse", *files_of("gsm8k_grpo"), "--detach")
     assert begun.returncode == 0, begun.stdout + begun.stderr
     assert (
         "detached: follow it with" in begun.stdout and "-2 (already submitted: following it)" in begun.stdout
     )
-    stopped = launcher(state, "local", "stop")
+    stopped = here(state, "local", "stop")
     assert stopped.returncode == 0, stopped.stderr
     assert "jobs cancelled: /slipway/gsm8k_grpo-" in stopped.stdout
-    seen = launcher(state, "status", "gsm8k_grpo").stdout
+    seen = here(state, "status", "gsm8k_grpo").stdout
     assert "state: failed: " in seen, seen
-    again = launcher(state, "rehearse", *files_of("gsm8k_grpo"))
+
+
+def test_after_a_stop_the_record_still_answers(state):
+    assert here(state, "local", "status").returncode == 1
+    done = here(state, "launch", *files_of("cat_count"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "already finished" in done.stdout and "verified: yes" in done.stdout
+
+
+def test_a_stopped_run_is_relaunched_on_request(state):
+    again = here(state, "rehearse", *files_of("gsm8k_grpo"))
     assert again.returncode == 1 and "--relaunch" in again.stderr, again.stdout + again.stderr
-    unanswered = launcher(state, "rehearse", *files_of("gsm8k_grpo"), "--relaunch")
+    unanswered = here(state, "rehearse", *files_of("gsm8k_grpo"), "--relaunch")
     assert unanswered.returncode == 2
     assert "say who and why, for example --authorize=" in unanswered.stderr
     why = "ann: the local Iris was stopped"
-    done = launcher(state, "rehearse", *files_of("gsm8k_grpo"), "--relaunch", f"--authorize={why}")
+    done = here(state, "rehearse", *files_of("gsm8k_grpo"), "--relaunch", f"--authorize={why}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "resume: " in done.stdout
     assert "verified: yes" in done.stdout.splitlines()
-    newest = max(list_records(FileStore(state / "store"), "gsm8k_grpo"), key=lambda found: found.key.ordinal)
-    assert newest.events[0].facts["authorized"] == why
-    assert {record.key.ordinal for record in list_records(FileStore(state / "store"), "gsm8k_grpo")} == {
-        1,
-        2,
-        3,
-    }
+    records = {found.key.ordinal: found for found in list_records(FileStore(state / "store"), "gsm8k_grpo")}
+    assert records.keys() == {1, 2, 3}
+    assert records[3].events[0].facts["authorized"] == why
 
 
 def test_a_plan_for_a_real_cluster_is_refused_here_and_rehearsed(state):
-    refused = launcher(state, "launch", *files_of("gsm8k_grpo"))
+    refused = here(state, "launch", *files_of("gsm8k_grpo"))
     assert refused.returncode == 3
     assert refused.stderr.startswith("refused: the cluster cw-us-east-02a has no store: ")
-    done = launcher(state, "rehearse", *files_of("gsm8k_grpo"))
+    done = here(state, "rehearse", *files_of("gsm8k_grpo"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "verified: yes" in done.stdout.splitlines()
 
@@ -212,23 +216,15 @@ def test_an_altered_document_is_refused_before_anything_starts(state, tmp_path):
     built = Path("experiments/cat_count/cat_count.launch.yaml").read_text()
     altered = tmp_path / "launch.yaml"
     altered.write_text(built.replace("train_batch_size: 32", "train_batch_size: 64"))
-    done = launcher(state, "launch", f"--launch={altered}", *files_of("cat_count")[1:])
+    done = here(state, "launch", f"--launch={altered}", *files_of("cat_count")[1:])
     assert done.returncode == 2
     assert "error: " in done.stderr and "Traceback" not in done.stderr
 
 
 def test_an_unknown_stage_names_the_known_ones(state):
-    done = launcher(state, "launch", *files_of("cat_count"), "--stage=evaluate")
+    done = here(state, "launch", *files_of("cat_count"), "--stage=evaluate")
     assert done.returncode == 2
     assert "--stage=evaluate does not end this graph. Its stages: rl" in done.stderr
-
-
-def test_after_a_stop_the_record_still_answers(state):
-    assert launcher(state, "local", "stop").returncode == 0
-    assert launcher(state, "local", "status").returncode == 1
-    done = launcher(state, "launch", *files_of("cat_count"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "already finished" in done.stdout and "verified: yes" in done.stdout
 
 
 if __name__ == "__main__":

@@ -1,34 +1,85 @@
-"""For tests: the launcher's command line in a process of its own."""
+"""For tests: the launcher's command line, in a process of its own or, which saves its start, in this one."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from tools.launcher.cli.commands import run
 
 SECONDS = 240
 
 
-def launcher(
-    state: Path, command: str, *arguments: str, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Run one command line of the launcher in a process of its own.
+def started(state: Path, command: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+    """Start one command line of the launcher in a process of its own.
 
     Args:
         state: state folder of the local Iris it would use.
         command, arguments: the command line.
         variables: of its environment, besides those it needs.
     """
-    environment = {
-        "HOME": str(state.parent),
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "XDG_STATE_HOME": str(state.parent),
-    }
-    return subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-m", "tools.launcher.cli.launcher_main", command, *arguments],
-        env=environment | variables,
-        capture_output=True,
+        env=_needed(state) | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=SECONDS,
-        check=False,
     )
+
+
+def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+    """Wait for what `started` gave; after SECONDS it is killed."""
+    with process:
+        try:
+            out, err = process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def launcher(
+    state: Path, command: str, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run one command line of the launcher in a process of its own; arguments as for `started`."""
+    return ended(started(state, command, *arguments, **variables))
+
+
+def here(state: Path, command: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run one command line of the launcher in this process; arguments as for `started`."""
+    from rigging.filesystem import conditional_object
+
+    out, err = io.StringIO(), io.StringIO()
+    # It keeps the client for good, and with it the address of a server that another test started.
+    conditional_object._gcs_client.cache_clear()
+    with (
+        _environment(_needed(state) | variables),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            status: object = run([command, *arguments])
+        except SystemExit as exit_:
+            status = exit_.code
+    conditional_object._gcs_client.cache_clear()
+    assert isinstance(status, int), status
+    return subprocess.CompletedProcess([command, *arguments], status, out.getvalue(), err.getvalue())
+
+
+def _needed(state: Path) -> dict[str, str]:
+    return {"HOME": str(state.parent), "PATH": os.environ["PATH"], "XDG_STATE_HOME": str(state.parent)}
+
+
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """These variables instead of the process's own."""
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -1,22 +1,23 @@
 """Launching to a cluster of others: an embedded Iris reached by its address, and a bucket over HTTP."""
 
 import json
+import os
 import re
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e import marinskyrl_for_test
-from tests.e2e.launcher_testlib import launcher
+from tests.e2e.launcher_testlib import here
 from tools.launcher.cli import exit_codes, pin_command
 from tools.launcher.cli.built_experiment_testlib import CLUSTER, build, source_of
 from tools.launcher.cli.commands import run as run_command
 from tools.launcher.iris.gateway import connect
-from tools.launcher.iris.local.control import status, stop
+from tools.launcher.iris.local.cluster_for_test import plan_in_place, stopped_afterwards
+from tools.launcher.iris.local.control import ensure_running
 from tools.launcher.store.artifact_record import ArtifactRecord, artifact_record_bytes
 from tools.launcher.store.testing.fake_gcs_for_test import BUCKET, FakeGcs
 
@@ -28,35 +29,13 @@ NO_HUB = {
 """The embedded Iris here is nobody's hub."""
 
 
-Here = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Here]:
-    """Runs one command line of the launcher like `launcher`, in this process, which saves its start."""
-    from rigging.filesystem import conditional_object
-
-    def run(state: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        for name, value in {"XDG_STATE_HOME": str(state.parent), **variables}.items():
-            monkeypatch.setenv(name, value)
-        conditional_object._gcs_client.cache_clear()
-        capsys.readouterr()
-        status = run_command(list(arguments))
-        said = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, status, said.out, said.err)
-
-    yield run
-    conditional_object._gcs_client.cache_clear()
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of an Iris that stands for a cluster of others; its tasks find the stand-in for the runtime."""
     home = tmp_path_factory.mktemp("cluster")
-    started = launcher(home / "slipway", "local", "start", PATH=marinskyrl_for_test.install(home))
-    assert started.returncode == 0, started.stderr
-    yield status(home / "slipway").url
-    stop(home / "slipway")
+    with stopped_afterwards(home / "slipway") as state:
+        environ = {**os.environ, "PATH": marinskyrl_for_test.install(home)}
+        yield ensure_running(state, plan=plan_in_place(), environ=environ).url
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +46,7 @@ def unfederated(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [*(f"--{flag}={path}" for flag, path in files.items()), "--budget=experiments/budget.yaml"]
 
 
-def test_a_cluster_of_others_gets_one_job_and_the_store_everything(cluster, here, tmp_path, unfederated):
+def test_a_cluster_of_others_gets_one_job_and_the_store_everything(cluster, tmp_path, unfederated):
     """The embedded Iris stands for the cluster: reached by its address, as one behind a tunnel would be."""
     elsewhere = tmp_path / "slipway"
     with FakeGcs() as bucket:
@@ -87,7 +66,7 @@ def test_a_cluster_of_others_gets_one_job_and_the_store_everything(cluster, here
         assert " //experiments/gsm8k_grpo:launch -- --store=" in asked.stderr and " --yes\n" in asked.stderr
         assert bucket.objects == {}
 
-        first = launcher(elsewhere, "launch", *arguments, "--yes", **variables)
+        first = here(elsewhere, "launch", *arguments, "--yes", **variables)
         assert first.returncode == 0, first.stdout + first.stderr
         (job_id,) = re.findall(r"^coordinator: (\S+) \(submitted\)$", first.stdout, re.MULTILINE)
         assert f" -- status gsm8k_grpo --store={bucket.store_url('team')}`" in first.stdout
@@ -131,8 +110,8 @@ STORAGE = {"s3://marin-us-east-02a": f"gs://{BUCKET}", "s3://marin-us-east-08a":
 def on_this_storage(card: Path, folder: Path) -> Path:
     """A copy of a card, with the one bucket that there is here."""
     text = card.read_text()
-    for real, here in STORAGE.items():
-        text = text.replace(real, here)
+    for real, ours in STORAGE.items():
+        text = text.replace(real, ours)
     folder.mkdir(exist_ok=True)
     copy = folder / card.name
     copy.write_text(text)
@@ -169,7 +148,7 @@ def put_inputs(bucket: FakeGcs, graph: Path) -> None:
             bucket.put(f"{step['output_path'].removeprefix(f'gs://{BUCKET}/')}/.artifact.json", record)
 
 
-def test_a_real_run_is_verified_and_vouches_for_a_large_one(cluster, here, tmp_path, monkeypatch):
+def test_a_real_run_is_verified_and_vouches_for_a_large_one(cluster, tmp_path, monkeypatch):
     """Two nodes train, four may then be asked for."""
     monkeypatch.setenv(pin_command.WORKSPACE, str(tmp_path))
     smoke = built(tmp_path / "smoke", 2, label=SMOKE)
@@ -179,7 +158,7 @@ def test_a_real_run_is_verified_and_vouches_for_a_large_one(cluster, here, tmp_p
         store = f"--store={bucket.store_url('team')}"
         variables = {"STORAGE_EMULATOR_HOST": bucket.url, "WANDB_API_KEY": KEY}
         arguments = [store, f"--controller={cluster}", "--allow-dirty"]
-        done = launcher(tmp_path / "ann" / "slipway", "launch", *smoke, *arguments, "--yes", **variables)
+        done = here(tmp_path / "ann" / "slipway", "launch", *smoke, *arguments, "--yes", **variables)
         assert done.returncode == exit_codes.OK, done.stdout + done.stderr
         assert "verified: yes" in done.stdout.splitlines()
         for fact in (

@@ -102,6 +102,16 @@ def runtime_launcher_is_killed(world: World, experiment: Experiment) -> None:
     hold.release()
 
 
+@catalogue.case(code=exit_codes.FAILED, relaunched=True)
+def runtime_launcher_is_killed_after_the_last_checkpoint(world: World, experiment: Experiment) -> None:
+    hold = world.gcs.hold("insert", experiment.event(7), "after")
+    begin(world, experiment)
+    hold.wait_reached(SECONDS)
+    until(lambda: world.has_checkpoint(experiment), "the checkpoint of the only step")
+    world.kill_runtime_launcher(experiment)
+    hold.release()
+
+
 def _store(fault: Callable[[World, Experiment], object]) -> Callable[[World, Experiment], None]:
     def act(world: World, experiment: Experiment) -> None:
         fault(world, experiment)

@@ -135,6 +135,11 @@ class World:
         look = lambda: _task_process(self.job_id(experiment), b"\0iris\0launch\0")  # noqa: E731
         self._signal(until(look, "a runtime launcher"), signal.SIGKILL)
 
+    def has_checkpoint(self, experiment: Experiment) -> bool:
+        """Whether the gang has written the checkpoint of a step."""
+        latest = (self.state / "objects").rglob("latest_ckpt_global_step.txt")
+        return any(f"/{experiment.artifact}/" in str(file) for file in latest)
+
     def _signal(self, pid: int, number: signal.Signals) -> None:
         forked = self._tasks.forked(pid)
         ticks = processes.start_ticks(forked)

@@ -75,11 +75,16 @@ class Launch:
 def launch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launch]:
     home = tmp_path_factory.mktemp("home")
     with stopped_afterwards(home / "slipway") as state:
-        # Started by somebody who has the credentials in the environment, as the launcher has.
-        ensure_running(state, plan=plan_in_place(), environ={**os.environ, **VALUES})
         seen = Launch(state, launcher(home, home / "built"))
-        look_on(seen)
-        seen.output = seen.process.communicate(timeout=SECONDS)[0]
+        with seen.process:
+            try:
+                # The cluster is started while the launcher loads; whoever does it has the credentials in its
+                # environment.
+                ensure_running(state, plan=plan_in_place(), environ={**os.environ, **VALUES})
+                look_on(seen)
+                seen.output = seen.process.communicate(timeout=SECONDS)[0]
+            finally:
+                seen.process.kill()
         assert seen.process.returncode == 0, seen.output
         yield seen
 
@@ -101,7 +106,6 @@ def launcher(home: Path, built: Path) -> subprocess.Popen[str]:
             "PATH": os.environ["PATH"],
             "PYTHONPATH": os.pathsep.join(sys.path),
             "XDG_STATE_HOME": str(home),
-            "SLIPWAY_REHEARSAL_STEP_SECONDS": "0.4",
             **VALUES,
         },
         stdout=subprocess.PIPE,
@@ -132,7 +136,8 @@ def look_on(seen: Launch) -> None:
                 seen.leaks.update(FINDER.in_bytes(environ, f"the environment of {command!r:.300}"))
         seen.in_memory.update(path.name for path in files_below(memory.task_files) if FINDER.in_file(path))
         seen.leaks.update(FINDER.below(seen.state)[1])
-        time.sleep(0.3)
+        # A look takes a tenth of a second of a core that the launch could have.
+        time.sleep(0.5)
 
 
 @pytest.fixture(scope="module")

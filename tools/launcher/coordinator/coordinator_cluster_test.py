@@ -1,4 +1,4 @@
-"""The coordinator and its gang as real jobs of the embedded Iris."""
+"""The coordinator and its gang as real jobs of the embedded Iris, all of them at a time."""
 
 import json
 import os
@@ -87,14 +87,14 @@ class Launch:
     def attempt(self) -> Path:
         return next(path for path in self.root.path(ATTEMPTS).iterdir() if len(path.name) == 12)
 
-    def running_child(self, steps: int) -> str:
-        """Wait until the child has trained some steps and stands in the record; return its id."""
+    def running_child(self) -> str:
+        """Wait until the child has trained a step and stands in the record; return its id."""
 
         def trained() -> bool:
             found = list(self.root.path(ATTEMPTS).glob("*/metrics.jsonl"))
-            return bool(found) and len(found[0].read_bytes().splitlines()) >= steps
+            return bool(found) and found[0].stat().st_size > 0
 
-        wait_until(trained, seconds=90, what=f"{steps} training steps")
+        wait_until(trained, seconds=90, what="a training step")
         # The event of the child's submission is there while it runs, not only at the end.
         wait_until(lambda: self.record().child_job_ids, seconds=20, what="the child in the record")
         (child_id,) = self.record().child_job_ids
@@ -103,6 +103,24 @@ class Launch:
     def ended(self):
         """Wait for the coordinator's end; return its facts and the record."""
         return ended_job(self.gateway, self.job_id, seconds=90), self.record()
+
+
+@pytest.fixture(scope="module")
+def launches(gateway, tmp_path_factory):
+    """One launch for each test; they begin together and wait beside each other.
+
+    Those whose turn comes later stand still after their first step, all tasks in their pause: so no task finds
+    another one gone before Iris does.
+    """
+    return {
+        name: Launch(gateway, tmp_path_factory.mktemp(name), name, step_seconds, **changes)
+        for name, step_seconds, changes in (
+            ("restarted", "0.8", {}),
+            ("killed", "600", {}),
+            ("cancelled", "600", ONE_NODE),
+            ("launcherless", "600", ONE_NODE),
+        )
+    }
 
 
 def _ended_once_as_failed(launch):
@@ -115,37 +133,9 @@ def _ended_once_as_failed(launch):
     return record
 
 
-def test_a_child_task_killed_mid_run_ends_in_a_failed_record(gateway, tmp_path):
-    launch = Launch(gateway, tmp_path, "killed", "0.5")
-    child_id = launch.running_child(steps=2)
-    killed_at = time.monotonic()
-    os.kill(_pid_of(f"{child_id}/1:0"), signal.SIGKILL)
-    record = _ended_once_as_failed(launch)
-    assert time.monotonic() - killed_at < 30
-    assert f"child job {child_id} is failed: task 1 of 2 ended with exit code" in record.reason
-    assert "(killed)" in record.reason
-
-
-def test_a_cancelled_child_ends_in_a_failed_record(gateway, tmp_path):
-    launch = Launch(gateway, tmp_path, "cancelled", "0.5", **ONE_NODE)
-    child_id = launch.running_child(steps=1)
-    gateway.cancel(child_id)
-    assert f"child job {child_id} is killed" in _ended_once_as_failed(launch).reason
-
-
-def test_a_launcher_killed_below_the_coordinator_fails_the_run_and_leaves_no_child(gateway, tmp_path):
-    launch = Launch(gateway, tmp_path, "launcherless", "5", **ONE_NODE)
-    child_id = launch.running_child(steps=1)
-    os.kill(_pid_of_launcher(launch.job_id), signal.SIGKILL)
-    record = _ended_once_as_failed(launch)
-    assert "the launcher ended with exit code -9 and no answer" in record.reason
-    assert record.events[-1].facts["child_ended"] == child_id
-    assert gateway.describe(child_id).state == "killed"
-
-
-def test_a_coordinator_killed_mid_run_takes_up_its_child_and_leaves_the_evidence(gateway, tmp_path):
-    launch = Launch(gateway, tmp_path, "restarted", "0.5")
-    child_id = launch.running_child(steps=2)
+def test_a_coordinator_killed_mid_run_takes_up_its_child_and_leaves_the_evidence(gateway, launches):
+    launch = launches["restarted"]
+    child_id = launch.running_child()
     os.kill(_pid_of(f"{launch.job_id}/0:0"), signal.SIGKILL)
     coordinator, record = launch.ended()
     assert coordinator.state == "succeeded", (coordinator, record, gateway.logs(launch.job_id))
@@ -169,6 +159,34 @@ def test_a_coordinator_killed_mid_run_takes_up_its_child_and_leaves_the_evidence
     assert finished["reward_first"] < 0.3 < 0.7 < finished["reward_last"]
     manifest = json.loads(launch.root.path(finished["terminal_manifest"]).read_bytes())
     assert (manifest["iris_job_id"], manifest["rehearsal"]) == (child_id, True)
+
+
+def test_a_child_task_killed_mid_run_ends_in_a_failed_record(gateway, launches):
+    launch = launches["killed"]
+    child_id = launch.running_child()
+    killed_at = time.monotonic()
+    os.kill(_pid_of(f"{child_id}/1:0"), signal.SIGKILL)
+    record = _ended_once_as_failed(launch)
+    assert time.monotonic() - killed_at < 30
+    assert f"child job {child_id} is failed: task 1 of 2 ended with exit code" in record.reason
+    assert "(killed)" in record.reason
+
+
+def test_a_cancelled_child_ends_in_a_failed_record(gateway, launches):
+    launch = launches["cancelled"]
+    child_id = launch.running_child()
+    gateway.cancel(child_id)
+    assert f"child job {child_id} is killed" in _ended_once_as_failed(launch).reason
+
+
+def test_a_launcher_killed_below_the_coordinator_fails_the_run_and_leaves_no_child(gateway, launches):
+    launch = launches["launcherless"]
+    child_id = launch.running_child()
+    os.kill(_pid_of_launcher(launch.job_id), signal.SIGKILL)
+    record = _ended_once_as_failed(launch)
+    assert "the launcher ended with exit code -9 and no answer" in record.reason
+    assert record.events[-1].facts["child_ended"] == child_id
+    assert gateway.describe(child_id).state == "killed"
 
 
 def _pid_of(task_id: str) -> int:

@@ -1,10 +1,12 @@
-"""Tests of the gateway on the embedded cluster: real controller, real workers, real tasks."""
+"""Tests of the gateway on the embedded cluster: real controller, real workers, real tasks.
+
+What jobs do here is mostly to wait, so those that need no test at their side are all submitted at the start.
+"""
 
 import hashlib
 import json
 import sys
 import textwrap
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,13 +69,53 @@ def gang(name: str, script: str, nodes: int, **changes: Any) -> JobRequest:
     )
 
 
-def test_a_job_gets_its_files_and_its_environment_and_nothing_else(gateway: IrisGateway) -> None:
-    code = """
+AT_THE_START: dict[str, JobRequest] = {}
+
+
+def at_the_start(request: JobRequest) -> str:
+    """Have a job submitted before the first test; returns its name."""
+    AT_THE_START[request.name] = request
+    return request.name
+
+
+@pytest.fixture(scope="module")
+def submitted(gateway: IrisGateway) -> dict[str, str]:
+    """The ids of those jobs, by name."""
+    return {name: gateway.submit(request) for name, request in AT_THE_START.items()}
+
+
+@pytest.mark.usefixtures("submitted")
+def test_the_way_to_it_through_an_iris_configuration(gateway: IrisGateway, tmp_path: Path) -> None:
+    config = tmp_path / "lab.yaml"
+    config.write_text(
+        f"name: lab\nplatform: {{manual: {{}}}}\nworker_provider: {{}}\n"
+        f"controller: {{manual: {{host: 127.0.0.1, port: {gateway.url.rpartition(':')[2]}}}}}\n"
+        "defaults: {worker: {docker_image: any}}\n"
+    )
+    with open_cluster(Route(scheduler="iris", config=str(config)), give_up_after_seconds=10.0) as opened:
+        assert opened.check_in() == "anonymous"
+        job_id = opened.submit(shell("from-afar", "true"))
+        assert ended_job(opened, job_id).state == "succeeded"
+
+
+PLAIN = at_the_start(
+    python(
+        "plain",
+        """
         import json, os, pathlib
         home = pathlib.Path(os.environ["IRIS_WORKDIR"])
         print(json.dumps({"environ": dict(os.environ), "file": (home / "in" / "a.bin").read_bytes().hex()}))
-    """
-    job_id = gateway.submit(python("plain", code, files={"in/a.bin": b"\x00\xff"}, env={"SLIPWAY_A": "b"}))
+        """,
+        files={"in/a.bin": b"\x00\xff"},
+        env={"SLIPWAY_A": "b"},
+    )
+)
+
+
+def test_a_job_gets_its_files_and_its_environment_and_nothing_else(
+    gateway: IrisGateway, submitted: dict[str, str]
+) -> None:
+    job_id = submitted[PLAIN]
     assert job_id == gateway.job_id_of("slipway", "plain") == "/slipway/plain"
     facts = ended_job(gateway, job_id)
     assert (facts.state, facts.name, facts.error, facts.pending_reason) == ("succeeded", "plain", "", "")
@@ -91,37 +133,51 @@ def test_a_job_gets_its_files_and_its_environment_and_nothing_else(gateway: Iris
     assert said["environ"]["IRIS_ADVERTISE_HOST"] == "127.0.0.1"
 
 
-def test_a_task_imports_the_wheels_and_not_the_daemons_launcher(gateway: IrisGateway) -> None:
-    code = """
+IMPORTS = at_the_start(
+    python(
+        "imports",
+        """
         import importlib.util, iris, numpy, pydantic, safetensors, yaml
         print(importlib.util.find_spec("tools"))
-    """
-    job_id = gateway.submit(python("imports", code))
+        """,
+    )
+)
+
+
+def test_a_task_imports_the_wheels_and_not_the_daemons_launcher(
+    gateway: IrisGateway, submitted: dict[str, str]
+) -> None:
+    job_id = submitted[IMPORTS]
     facts = ended_job(gateway, job_id)
     assert facts.state == "succeeded", facts
     wait_until(lambda: bool(gateway.logs(job_id)), seconds=10, what="a line of log")
     assert gateway.logs(job_id)[-1] == "None"
 
 
-def test_a_gang_of_two_nodes_runs_together(gateway: IrisGateway) -> None:
-    job_id = gateway.submit(gang("gang", "echo rank $IRIS_TASK_ID; sleep 3", 2))
-    together = False
-    end = time.monotonic() + 60
-    while not together and time.monotonic() < end:
-        facts = gateway.describe(job_id)
-        assert facts is not None
-        together = [task.state for task in facts.tasks] == ["running", "running"]
-        time.sleep(0.1)
-    assert together
-    facts = ended_job(gateway, job_id)
-    assert [(task.state, task.exit_code) for task in facts.tasks] == [("succeeded", 0), ("succeeded", 0)]
+TOGETHER = at_the_start(gang("gang", "echo rank $IRIS_TASK_ID; sleep 600", 2))
+
+
+def test_a_gang_of_two_nodes_runs_together(gateway: IrisGateway, submitted: dict[str, str]) -> None:
+    job_id = submitted[TOGETHER]
+    wait_until(
+        lambda: (
+            [task.state for task in getattr(gateway.describe(job_id), "tasks", ())] == ["running", "running"]
+        ),
+        seconds=60,
+        what="both tasks at once",
+    )
     wait_until(lambda: len(gateway.log_lines(job_id)) == 2, seconds=10, what="both lines of log")
     lines = sorted((line.task_index, line.text) for line in gateway.log_lines(job_id))
     assert lines == [(0, "rank /slipway/gang/0:0"), (1, "rank /slipway/gang/1:0")]
+    gateway.cancel(job_id)
+    assert [task.state for task in ended_job(gateway, job_id).tasks] == ["killed", "killed"]
 
 
-def test_a_waiting_gang_says_why(gateway: IrisGateway) -> None:
-    job_id = gateway.submit(gang("waiting", "true", 17))
+WAITING = at_the_start(gang("waiting", "true", 17))
+
+
+def test_a_waiting_gang_says_why(gateway: IrisGateway, submitted: dict[str, str]) -> None:
+    job_id = submitted[WAITING]
     wait_until(
         lambda: "leafgroup" in getattr(gateway.describe(job_id), "pending_reason", ""),
         seconds=20,
@@ -131,9 +187,11 @@ def test_a_waiting_gang_says_why(gateway: IrisGateway) -> None:
     assert ended_job(gateway, job_id).state == "killed"
 
 
-def test_a_single_node_is_placed_too(gateway: IrisGateway) -> None:
-    job_id = gateway.submit(gang("single", "true", 1, gpu_variant="GB200", gpus_per_task=4, memory="900GB"))
-    assert ended_job(gateway, job_id).state == "succeeded"
+SINGLE = at_the_start(gang("single", "true", 1, gpu_variant="GB200", gpus_per_task=4, memory="900GB"))
+
+
+def test_a_single_node_is_placed_too(gateway: IrisGateway, submitted: dict[str, str]) -> None:
+    assert ended_job(gateway, submitted[SINGLE]).state == "succeeded"
 
 
 def test_a_name_is_never_used_twice(gateway: IrisGateway) -> None:
@@ -165,8 +223,13 @@ def test_what_can_never_run_is_refused(gateway: IrisGateway, changes: dict[str, 
     assert gateway.describe("/slipway/never") is None
 
 
-def test_a_failing_task_fails_the_job_at_once_and_shows_its_stderr(gateway: IrisGateway) -> None:
-    facts = ended_job(gateway, gateway.submit(shell("fails", "echo first; echo the cause >&2; exit 3")))
+FAILS = at_the_start(shell("fails", "echo first; echo the cause >&2; exit 3"))
+
+
+def test_a_failing_task_fails_the_job_at_once_and_shows_its_stderr(
+    gateway: IrisGateway, submitted: dict[str, str]
+) -> None:
+    facts = ended_job(gateway, submitted[FAILS])
     assert facts.state == "failed"
     assert facts.error.endswith("Exit code: 3. stderr: the cause")
     (task,) = facts.tasks
@@ -174,9 +237,11 @@ def test_a_failing_task_fails_the_job_at_once_and_shows_its_stderr(gateway: Iris
     assert task.error == "Exit code: 3. stderr: the cause"
 
 
-def test_one_failing_task_ends_its_gang(gateway: IrisGateway) -> None:
-    script = '[ "${IRIS_TASK_ID%:*}" = /slipway/torn/1 ] && exit 5; sleep 60'
-    facts = ended_job(gateway, gateway.submit(gang("torn", script, 2)))
+TORN = at_the_start(gang("torn", '[ "${IRIS_TASK_ID%:*}" = /slipway/torn/1 ] && exit 5; sleep 60', 2))
+
+
+def test_one_failing_task_ends_its_gang(gateway: IrisGateway, submitted: dict[str, str]) -> None:
+    facts = ended_job(gateway, submitted[TORN])
     assert facts.state == "failed"
     assert [(task.state, task.exit_code, task.attempts) for task in facts.tasks] == [
         ("cosched_failed", None, 1),
@@ -184,23 +249,35 @@ def test_one_failing_task_ends_its_gang(gateway: IrisGateway) -> None:
     ]
 
 
-def test_retries_are_as_many_as_asked_for(gateway: IrisGateway) -> None:
-    facts = ended_job(gateway, gateway.submit(shell("stubborn", "exit 1", max_task_retries=2)))
+STUBBORN = at_the_start(shell("stubborn", "exit 1", max_task_retries=2))
+
+
+def test_retries_are_as_many_as_asked_for(gateway: IrisGateway, submitted: dict[str, str]) -> None:
+    facts = ended_job(gateway, submitted[STUBBORN])
     assert (facts.state, facts.tasks[0].attempts) == ("failed", 3)
 
 
-def test_a_gang_that_fails_once_is_run_again(gateway: IrisGateway) -> None:
-    script = 'case "$IRIS_TASK_ID" in */1:0) exit 5;; *:0) sleep 60;; esac'
-    facts = ended_job(gateway, gateway.submit(gang("again", script, 2, max_task_retries=1)))
+AGAIN = at_the_start(
+    gang("again", 'case "$IRIS_TASK_ID" in */1:0) exit 5;; *:0) sleep 60;; esac', 2, max_task_retries=1)
+)
+
+
+def test_a_gang_that_fails_once_is_run_again(gateway: IrisGateway, submitted: dict[str, str]) -> None:
+    facts = ended_job(gateway, submitted[AGAIN])
     assert facts.state == "succeeded"
-    assert [task.attempts for task in facts.tasks] == [2, 2]
+    assert [(task.state, task.exit_code, task.attempts) for task in facts.tasks] == [
+        ("succeeded", 0, 2),
+        ("succeeded", 0, 2),
+    ]
 
 
-def test_a_task_submits_a_child_below_its_job(gateway: IrisGateway) -> None:
-    root = Path(__file__).parents[3]
-    code = f"""
+ROOT = str(Path(__file__).parents[3])
+PARENT = at_the_start(
+    python(
+        "parent",
+        f"""
         import sys, time
-        sys.path.insert(0, {str(root)!r})
+        sys.path.insert(0, {ROOT!r})
         from tools.launcher.iris.gateway import inside_job
         from tools.launcher.iris.jobs import JobNameTaken, JobRequest
         with inside_job() as gateway:
@@ -217,8 +294,14 @@ def test_a_task_submits_a_child_below_its_job(gateway: IrisGateway) -> None:
             while gateway.describe(kid).state in ("pending", "running"):
                 time.sleep(0.1)
             print("kid", gateway.describe(kid).state)
-    """
-    parent = gateway.submit(python("parent", code, env={"PARENTS": "1"}))
+        """,
+        env={"PARENTS": "1"},
+    )
+)
+
+
+def test_a_task_submits_a_child_below_its_job(gateway: IrisGateway, submitted: dict[str, str]) -> None:
+    parent = submitted[PARENT]
     facts = ended_job(gateway, parent)
     assert facts.state == "succeeded", facts
     (kid,) = gateway.children(parent)
@@ -235,68 +318,47 @@ def test_a_task_submits_a_child_below_its_job(gateway: IrisGateway) -> None:
     assert "PARENTS=1" not in gateway.logs(kid.job_id)
 
 
-def test_cancelling_takes_the_children_along(gateway: IrisGateway) -> None:
-    root = Path(__file__).parents[3]
-    code = f"""
-        import sys, time
-        sys.path.insert(0, {str(root)!r})
-        from tools.launcher.iris.gateway import inside_job
-        from tools.launcher.iris.jobs import JobRequest
-        inside_job().submit(JobRequest(
-            name="kid", user="x", argv=("sleep", "60"), cpu=1.0, memory="1GB", disk="1GB", replicas=1,
-            gpu_variant=None, gpus_per_task=0, files={{}}, env={{}}, timeout_seconds=60, max_task_retries=0,
-            coscheduled=False))
-        time.sleep(60)
-    """
-    parent = gateway.submit(python("cancelled", code))
-    wait_until(lambda: bool(gateway.children(parent)), seconds=30, what="the child")
-    assert parent in gateway.unfinished_jobs()
-    gateway.cancel(parent)
-    assert ended_job(gateway, parent).state == "killed"
-    assert ended_job(gateway, "/slipway/cancelled/kid").state == "killed"
-    gateway.cancel(parent)
-
-
-SURVIVED_PARENT = """
+LEAVING_PARENT = f"""
     import os, sys, time
-    sys.path.insert(0, {root!r})
+    sys.path.insert(0, {ROOT!r})
     from tools.launcher.iris.gateway import inside_job
     from tools.launcher.iris.jobs import JobNameTaken, JobRequest
     with inside_job() as gateway:
         request = JobRequest(
-            name="kid", user="x", argv=("sleep", "30"), cpu=1.0, memory="1GB", disk="1GB", replicas=1,
-            gpu_variant=None, gpus_per_task=0, files={{}}, env={{}}, timeout_seconds=60, max_task_retries=0,
+            name="kid", user="x", argv=("sleep", "600"), cpu=1.0, memory="1GB", disk="1GB", replicas=1,
+            gpu_variant=None, gpus_per_task=0, files={{}}, env={{}}, timeout_seconds=600, max_task_retries=0,
             coscheduled=False)
         try:
             kid = gateway.submit(request)
         except JobNameTaken as taken:
             print("found it", gateway.describe(taken.job_id).state, flush=True)
-            time.sleep(60)
+            time.sleep(600)
         while [task.state for task in gateway.describe(kid).tasks] != ["running"]:
             time.sleep(0.1)
         sys.exit(7)
 """
+RESTARTED = at_the_start(python("restarted", LEAVING_PARENT, max_task_retries=1, children_survive=True))
+GIVEN_UP = at_the_start(python("given-up", LEAVING_PARENT, children_survive=True))
 
 
-def parent_that_fails(name: str, retries: int) -> JobRequest:
-    code = SURVIVED_PARENT.format(root=str(Path(__file__).parents[3]))
-    return python(name, code, max_task_retries=retries, children_survive=True)
-
-
-def test_a_job_that_is_started_again_finds_its_child_running(gateway: IrisGateway) -> None:
-    parent = gateway.submit(parent_that_fails("restarted", 1))
+def test_a_job_that_is_started_again_finds_its_child_running_and_cancelling_it_ends_both(
+    gateway: IrisGateway, submitted: dict[str, str]
+) -> None:
+    parent = submitted[RESTARTED]
     wait_until(lambda: "found it running" in gateway.logs(parent), seconds=60, what="the second start")
+    assert parent in gateway.unfinished_jobs()
     (kid,) = gateway.children(parent)
     assert [(task.state, task.attempts) for task in kid.tasks] == [("running", 1)]
     gateway.cancel(parent)
     assert ended_job(gateway, parent).state == "killed"
     assert ended_job(gateway, kid.job_id).state == "killed"
+    gateway.cancel(parent)
 
 
 def test_a_job_that_fails_for_good_leaves_its_child_and_cancelling_it_ends_that_too(
-    gateway: IrisGateway,
+    gateway: IrisGateway, submitted: dict[str, str]
 ) -> None:
-    parent = gateway.submit(parent_that_fails("given-up", 0))
+    parent = submitted[GIVEN_UP]
     assert ended_job(gateway, parent).state == "failed"
     (kid,) = gateway.children(parent)
     assert [task.state for task in kid.tasks] == ["running"]
@@ -308,8 +370,11 @@ def test_a_job_that_fails_for_good_leaves_its_child_and_cancelling_it_ends_that_
     )
 
 
-def test_secrets_reach_the_task_as_files_and_nobody_reads_them_back(gateway: IrisGateway) -> None:
-    code = """
+SECRETS = {"HF_TOKEN": "never-shown ü", "OTHER": "two\nlines"}
+SECRETIVE = at_the_start(
+    python(
+        "secretive",
+        """
         import hashlib, json, os, pathlib, stat
         folder = pathlib.Path(os.environ["RIGGING_SECRETS_DIR"])
         print(json.dumps({
@@ -318,16 +383,21 @@ def test_secrets_reach_the_task_as_files_and_nobody_reads_them_back(gateway: Iri
             "folder": str(folder),
             "named": sorted(name for name in os.environ if name in ("HF_TOKEN", "OTHER")),
         }))
-    """
-    values = {"HF_TOKEN": "never-shown ü", "OTHER": "two\nlines"}
-    job_id = gateway.submit(
-        python("secretive", code, secrets={name: SecretStr(value) for name, value in values.items()})
+        """,
+        secrets={name: SecretStr(value) for name, value in SECRETS.items()},
     )
+)
+
+
+def test_secrets_reach_the_task_as_files_and_nobody_reads_them_back(
+    gateway: IrisGateway, submitted: dict[str, str]
+) -> None:
+    job_id = submitted[SECRETIVE]
     facts = ended_job(gateway, job_id)
     assert facts.state == "succeeded", facts
     wait_until(lambda: bool(gateway.logs(job_id)), seconds=10, what="a line of log")
     said = json.loads(gateway.logs(job_id)[-1])
-    digests = {name: hashlib.sha256(value.encode()).hexdigest() for name, value in values.items()}
+    digests = {name: hashlib.sha256(value.encode()).hexdigest() for name, value in SECRETS.items()}
     assert (said["sha256"], said["modes"], said["named"]) == (digests, ["-r--------"], [])
     assert said["folder"].startswith("/dev/shm/slipway-")
     wait_until(lambda: not Path(said["folder"]).exists(), seconds=10, what="the files' removal")
@@ -335,7 +405,7 @@ def test_secrets_reach_the_task_as_files_and_nobody_reads_them_back(gateway: Iri
     from iris.rpc import controller_pb2
 
     read = gateway._service.get_job_status(controller_pb2.Controller.GetJobStatusRequest(job_id=job_id))
-    assert set(read.request.environment.secrets) == set(values)
+    assert set(read.request.environment.secrets) == set(SECRETS)
     for text in (str(read), repr(facts)):
         assert "never-shown" not in text and "two\nlines" not in text
 
@@ -358,19 +428,6 @@ def test_whether_a_gang_can_ever_be_placed(gateway: IrisGateway) -> None:
         "no",
         "the hub hands no jobs to a cluster cw-east; it has none",
     )
-
-
-def test_the_way_to_it_through_an_iris_configuration(gateway: IrisGateway, tmp_path: Path) -> None:
-    config = tmp_path / "lab.yaml"
-    config.write_text(
-        f"name: lab\nplatform: {{manual: {{}}}}\nworker_provider: {{}}\n"
-        f"controller: {{manual: {{host: 127.0.0.1, port: {gateway.url.rpartition(':')[2]}}}}}\n"
-        "defaults: {worker: {docker_image: any}}\n"
-    )
-    with open_cluster(Route(scheduler="iris", config=str(config)), give_up_after_seconds=10.0) as opened:
-        assert opened.check_in() == "anonymous"
-        job_id = opened.submit(shell("from-afar", "true"))
-        assert ended_job(opened, job_id).state == "succeeded"
 
 
 def test_a_job_nobody_knows(gateway: IrisGateway) -> None:

@@ -23,17 +23,14 @@ def plan_in_place() -> RuntimePlan:
 
 @contextlib.contextmanager
 def stopped_afterwards(state: Path) -> Iterator[Path]:
-    """Stop whatever runs in a state folder at the end, and kill what is left of it."""
-    nonces = set()
+    """Kill whatever runs in a state folder at the end, which an orderly stop takes seconds for, and clear up."""
     try:
         yield state
     finally:
         record = read_record(local_paths(state))
         if record is not None:
-            nonces.add(record.nonce)
+            processes.kill_carrying(NONCE_VARIABLE, record.nonce, seconds=5.0)
         stop(state)
-        for nonce in nonces:
-            processes.kill_carrying(NONCE_VARIABLE, nonce, seconds=5.0)
 
 
 def wait_until(true: Callable[[], bool], *, seconds: float, what: str) -> None:

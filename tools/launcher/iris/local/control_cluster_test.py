@@ -1,4 +1,7 @@
-"""Tests of the life of the embedded cluster, with the real daemon."""
+"""Tests of the life of the embedded cluster, with the real daemon.
+
+Two daemons live beside each other, each in a state folder of its own: what they do is mostly to wait.
+"""
 
 import dataclasses
 import json
@@ -7,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +27,7 @@ from tools.launcher.iris.local.cluster_for_test import (
     stopped_afterwards,
     wait_until,
 )
-from tools.launcher.iris.local.control import ensure_running, status, stop
+from tools.launcher.iris.local.control import LocalCluster, ensure_running, status, stop
 from tools.launcher.iris.local.daemon import NONCE_VARIABLE
 from tools.launcher.iris.local.secret_memory import secret_memory
 from tools.launcher.iris.local.shapes import GangShape
@@ -48,6 +53,14 @@ def nonce_of(state: Path) -> str:
     return record.nonce
 
 
+@pytest.fixture(scope="module")
+def killed_meanwhile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[None]]:
+    """The life of a daemon that is killed, while the other one lives."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(killed_and_replaced, tmp_path_factory.mktemp("killed"))
+
+
+@pytest.mark.usefixtures("killed_meanwhile")
 def test_four_starters_one_daemon_and_its_whole_life(tmp_path: Path) -> None:
     with stopped_afterwards(tmp_path / "state") as state:
         environ = {
@@ -73,7 +86,7 @@ def test_four_starters_one_daemon_and_its_whole_life(tmp_path: Path) -> None:
         begin = time.monotonic()
         again = ensure_running(state, plan=plan_in_place(), shape=GangShape("H100", 8, 2))
         assert (again.pid, again.url, again.reused, again.note) == (pid, url, True, "")
-        assert time.monotonic() - begin < 2
+        assert time.monotonic() - begin < 5
 
         with connect(url) as gateway:
             done = gateway.submit(shell("done", "true"))
@@ -111,13 +124,34 @@ def test_four_starters_one_daemon_and_its_whole_life(tmp_path: Path) -> None:
         with connect(replaced.url) as gateway:
             known = {job: getattr(gateway.describe(job), "state", None) for job in (done, running)}
             assert known == {done: "succeeded", running: "killed"}
+        stopped_with_all_it_had(state, replaced, tmp_path / "marker")
 
 
-def test_a_killed_daemon_is_replaced_and_its_work_goes_on(tmp_path: Path) -> None:
-    with stopped_afterwards(tmp_path / "state") as state:
+def stopped_with_all_it_had(state: Path, running: LocalCluster, marker: Path) -> None:
+    nonce = nonce_of(state)
+    with connect(running.url) as gateway:
+        job = gateway.submit(
+            shell("stopped", f"setsid sleep 60 & touch {marker}; sleep 60", max_task_retries=3)
+        )
+        wait_until(marker.exists, seconds=30, what="the task to run")
+    memory = secret_memory(local_paths(state).root)
+    assert memory.key_file.is_file()
+    outcome = stop(state)
+    assert not memory.folder.exists()
+    assert (outcome.was_running, outcome.pid, outcome.ended_jobs) == (True, running.pid, (job,))
+    assert not outcome.forced
+    assert outcome.killed_processes == 1
+    assert processes.carrying(NONCE_VARIABLE, nonce) == ()
+    assert processes.start_ticks(running.pid) is None
+    assert status(state).note == "not running"
+    assert not stop(state).was_running
+
+
+def killed_and_replaced(folder: Path) -> None:
+    with stopped_afterwards(folder / "state") as state:
         first = ensure_running(state, plan=plan_in_place())
         nonce = nonce_of(state)
-        marker = tmp_path / "marker"
+        marker = folder / "marker"
         script = f"""grep -q sealed-meanwhile "$RIGGING_SECRETS_DIR/HF_TOKEN" || exit 9
             case "$IRIS_TASK_ID" in *:0) setsid sleep 60 & touch {marker}; sleep 60;; esac"""
         with connect(first.url) as gateway:
@@ -168,27 +202,8 @@ def test_a_killed_daemon_is_replaced_and_its_work_goes_on(tmp_path: Path) -> Non
         assert not memory.folder.exists()
 
 
-def test_stopping_ends_everything_and_says_what(tmp_path: Path) -> None:
-    with stopped_afterwards(tmp_path / "state") as state:
-        first = ensure_running(state, plan=plan_in_place())
-        nonce = nonce_of(state)
-        marker = tmp_path / "marker"
-        with connect(first.url) as gateway:
-            job = gateway.submit(
-                shell("stopped", f"setsid sleep 60 & touch {marker}; sleep 60", max_task_retries=3)
-            )
-            wait_until(marker.exists, seconds=30, what="the task to run")
-        memory = secret_memory(local_paths(state).root)
-        assert memory.key_file.is_file()
-        outcome = stop(state)
-        assert not memory.folder.exists()
-        assert (outcome.was_running, outcome.pid, outcome.ended_jobs) == (True, first.pid, (job,))
-        assert not outcome.forced
-        assert outcome.killed_processes == 1
-        assert processes.carrying(NONCE_VARIABLE, nonce) == ()
-        assert processes.start_ticks(first.pid) is None
-        assert status(state).note == "not running"
-        assert not stop(state).was_running
+def test_a_killed_daemon_is_replaced_and_its_work_goes_on(killed_meanwhile: Future[None]) -> None:
+    killed_meanwhile.result()
 
 
 if __name__ == "__main__":
