@@ -57,7 +57,7 @@ def add_arguments(parser: Any) -> None:
     add_run_arguments(parser)
     parser.add_argument("--authorize", metavar="WHO: WHY", help=AUTHORIZE_HELP)
     parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be ended, end and write nothing"
+        "--dry-run", action="store_true", help="show what would be ended and remain; end and write nothing"
     )
 
 
@@ -100,6 +100,7 @@ def _cancel(
                 jobs = jobs_of(store, gateway, record)
             reached = _show_what_runs(record, store, place, gateway, jobs)
             if authorization is None:
+                print(f"would remain: {_remaining(record, store, place)}")
                 print("dry run: nothing was ended or written")
                 return exit_codes.OK
             outcome = cancel_run(

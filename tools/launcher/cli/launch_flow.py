@@ -298,6 +298,7 @@ def _dry_run(launching: Launching, flags: Any) -> int:
         newest = max((record.key.ordinal for record in earlier), default=0)
         attempt = f"attempts on record: {newest}"
     facts = launching.facts(max(newest + (1 if flags.relaunch else 0), 1), {})
+    sys.stdout.write(_resumption(launching, facts.ordinal))
     sys.stdout.write(requests_text(files.bundle, files.digests.launch, facts, attempt=attempt))
     return exit_codes.OK
 

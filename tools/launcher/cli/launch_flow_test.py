@@ -1,13 +1,16 @@
 """A mistake on the command line is said before any cluster is started or reached."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.built_experiment_testlib import build, source_of
 from tools.launcher.cli.commands import run
+from tools.launcher.documents.strict_yaml import load_yaml_mapping
 from tools.launcher.iris.local.control import status
+from tools.launcher.store.locations import ObjectRoot
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +66,23 @@ def test_nothing_is_started_or_written(built, tmp_path, monkeypatch, capsys, ver
     assert "0123456789abcdef" not in said.out + said.err
     assert not status(tmp_path / "slipway").running
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("flags", [[], ["--relaunch"]])
+def test_a_dry_run_says_what_would_be_resumed_from(built, tmp_path, monkeypatch, capsys, flags):
+    """Another document of the version, such as that of the runtime before, may have left it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    launch = next(file for file in built if file.startswith("--launch=")).removeprefix("--launch=")
+    root = load_yaml_mapping(Path(launch).read_bytes(), source=launch)["artifacts"]["checkpoint_root"]
+    step = f"{root}/global_step_4"
+    folder = ObjectRoot(tmp_path / "slipway/objects").path(step)
+    folder.mkdir(parents=True)
+    for name in ("policy.safetensors", "optimizer.safetensors", "trainer_state.json"):
+        (folder / name).write_bytes(b"x")
+    assert run(["rehearse", *built, *flags, "--dry-run"]) == exit_codes.OK
+    said = capsys.readouterr().out
+    assert "\nresume: from step 4, the newest whole checkpoint" in said
+    assert f"\n  checkpoint: {step}\n" in said
 
 
 def test_a_dry_run_without_a_store_shows_everything_and_says_what_a_launch_lacks(

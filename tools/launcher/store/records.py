@@ -135,7 +135,9 @@ def append_event_once(
                 return event
         place = max(seen, default=0) + 1
         if place > MAX_EVENTS:
-            raise RecordError(f"{key}: the record is full ({MAX_EVENTS} events). Launch again as a new ordinal")
+            raise RecordError(
+                f"{key}: the record is full ({MAX_EVENTS} events). Launch again as a new ordinal"
+            )
         event = RunEvent(
             schema_version=EVENT_SCHEMA, event_id=event_id, seq=place, kind=kind, at=at, by=by, facts=facts
         )

@@ -436,7 +436,8 @@ def ended_before(record: RunRecord) -> SubmitOutcome | None:
     """The outcome for a run that is over, None for one that is not."""
     key, job_id = record.key, record.coordinator_job_id
     again = (
-        'ask for a relaunch explicitly (--relaunch --authorize="who: why"): it becomes attempt '
+        'ask for a relaunch explicitly (--relaunch --authorize="who: why"; through Bazel: `-- --relaunch ...`): '
+        "it becomes attempt "
         f"{key.ordinal + 1}"
     )
     attempt = f"attempt {key.ordinal} of {key.experiment} (launch sha256:{key.launch_digest[:8]})"

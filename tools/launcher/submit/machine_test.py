@@ -208,7 +208,7 @@ def test_a_failed_attempt_is_not_restarted_silently(store):
     assert outcome.message == (
         f"attempt 1 of cat_count (launch sha256:{DIGEST[:8]}) failed as {JOB_ID}: rank 1 never joined. "
         "Nothing was submitted. To try the same document again, ask for a relaunch explicitly "
-        '(--relaunch --authorize="who: why"): '
+        '(--relaunch --authorize="who: why"; through Bazel: `-- --relaunch ...`): '
         "it becomes attempt 2"
     )
     assert len(iris.requests) == 1
@@ -548,7 +548,7 @@ def test_a_cancelled_run_is_not_started_again(store):
         f"attempt 1 of cat_count (launch sha256:{DIGEST[:8]}) was cancelled: cancelled by ann: wrong data. "
         "Nothing was submitted. To run the same document after all, ask for a relaunch explicitly "
         "(--relaunch "
-        '--authorize="who: why"): it becomes attempt 2'
+        '--authorize="who: why"; through Bazel: `-- --relaunch ...`): it becomes attempt 2'
     )
     assert len(iris.requests) == 1
 
