@@ -44,7 +44,9 @@ def jobs(state: Path) -> list[str]:
     coordinator = record_of(state, "cat_count").coordinator_job_id
     assert coordinator is not None
     with connect(found.url) as gateway:
-        others = [job for job in gateway.unfinished_jobs() if "cat_count" in job]
+        # The coordinator itself ends a moment after its record says so.
+        unfinished = [job for job in gateway.unfinished_jobs() if "cat_count" in job]
+        others = [job for job in unfinished if job != coordinator]
         return [coordinator, *(child.job_id for child in gateway.children(coordinator)), *others]
 
 
