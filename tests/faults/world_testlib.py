@@ -167,7 +167,7 @@ class _Objects:
         self.url = gcs.store_url(_PREFIX)
 
     def put_if_absent(self, key: str, data: bytes) -> PutOutcome:
-        raise NotImplementedError
+        raise AssertionError(f"this view of the bucket only reads, and {key} was to be written")
 
     def get(self, key: str) -> bytes:
         return self._objects[key]

@@ -57,7 +57,7 @@ def _forms_of(core: bytes) -> Iterator[tuple[str, bytes]]:
     yield "in capital hex", core.hex().upper().encode()
     yield "in UTF-16", core.decode().encode("utf-16-le")
     # Three ways to be cut into groups of three bytes; the groups at the ends depend on what stands beside.
-    for skipped in range(3):
-        whole = core[skipped : skipped + (len(core) - skipped) // 3 * 3]
-        yield f"in base64 ({skipped})", base64.b64encode(whole)
-        yield f"in URL-safe base64 ({skipped})", base64.urlsafe_b64encode(whole)
+    for offset in range(3):
+        whole = core[offset : offset + (len(core) - offset) // 3 * 3]
+        yield f"in base64 ({offset})", base64.b64encode(whole)
+        yield f"in URL-safe base64 ({offset})", base64.urlsafe_b64encode(whole)
