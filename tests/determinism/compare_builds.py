@@ -44,14 +44,15 @@ def compare(checkout: Path, folder: Path) -> int:
     """Build in every way below `folder` and print how each compares with the first."""
     other = folder / "another" / "checkout"
     copy_tracked(checkout, other)
-    bases = [folder / "base-1", folder / "base-2", folder / "base-3"]
-    ways: list[tuple[str, Path, Path, list[str]]] = [
-        ("sandboxed", checkout, bases[0], []),
-        ("another output base", checkout, bases[1], []),
-        ("without a sandbox", checkout, bases[1], ["--spawn_strategy=local"]),
-        ("PYTHONHASHSEED=0", checkout, bases[1], ["--action_env=PYTHONHASHSEED=0"]),
-        ("PYTHONHASHSEED=1", checkout, bases[1], ["--action_env=PYTHONHASHSEED=1"]),
-        ("another checkout", other, bases[2], []),
+    second, third = folder / "base-2", folder / "base-3"
+    # The first is the checkout's own output base, which has its wheels already.
+    ways: list[tuple[str, Path, Path | None, list[str]]] = [
+        ("sandboxed", checkout, None, []),
+        ("another output base", checkout, second, []),
+        ("without a sandbox", checkout, second, ["--spawn_strategy=local"]),
+        ("PYTHONHASHSEED=0", checkout, second, ["--action_env=PYTHONHASHSEED=0"]),
+        ("PYTHONHASHSEED=1", checkout, second, ["--action_env=PYTHONHASHSEED=1"]),
+        ("another checkout", other, third, []),
     ]
     passed = failed = 0
     first: dict[str, str] = {}
@@ -68,13 +69,13 @@ def compare(checkout: Path, folder: Path) -> int:
             print(f"{name}: {'equal' if not different else 'DIFFERENT: ' + ', '.join(different)}", flush=True)
             passed, failed = (passed, failed + 1) if different else (passed + 1, failed)
     finally:
-        for where, base in ((checkout, bases[0]), (checkout, bases[1]), (other, bases[2])):
+        for where, base in ((checkout, second), (other, third)):
             bazel(where, base, "shutdown", check=False)
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0 or not first)
 
 
-def build(where: Path, base: Path, flags: list[str]) -> dict[str, str]:
+def build(where: Path, base: Path | None, flags: list[str]) -> dict[str, str]:
     """Build all experiments and return path below bazel-bin -> SHA-256 of every output."""
     bazel(where, base, "build", "--noshow_progress", OUTPUT_GROUPS, *flags, TARGETS)
     bin_folder = Path(bazel(where, base, "info", *flags, "bazel-bin").strip())
@@ -82,12 +83,19 @@ def build(where: Path, base: Path, flags: list[str]) -> dict[str, str]:
         path.relative_to(bin_folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for pattern in OUTPUTS
         for path in (bin_folder / "experiments").rglob(pattern)
+        # Links that `bazel run` left.
+        if not any(part.endswith(".runfiles") for part in path.parts)
     }
 
 
-def bazel(where: Path, base: Path, command: str, *arguments: str, check: bool = True) -> str:
-    """Run Bazel and return what it prints on stdout; what it says on stderr stays visible on failure."""
-    call = ["tools/bazel", f"--output_base={base}", command, *arguments]
+def bazel(where: Path, base: Path | None, command: str, *arguments: str, check: bool = True) -> str:
+    """Run Bazel and return what it prints on stdout; what it says on stderr stays visible on failure.
+
+    Args:
+        where: the checkout.
+        base: the output base, None for the one that Bazel chooses.
+    """
+    call = ["tools/bazel", *([] if base is None else [f"--output_base={base}"]), command, *arguments]
     done = subprocess.run(call, cwd=where, capture_output=True, text=True, check=False)
     if check and done.returncode:
         sys.stderr.write(done.stderr)
