@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tools.launcher.documents.canonical import CanonicalEncodingError, canonical_json, sha256_hex
+from tools.launcher.store.numbered import numbered_key
 from tools.launcher.store.object_store import ObjectConflict, ObjectStore, StoreError
 from tools.launcher.store.run_events import (
     EVENT_KINDS,
@@ -41,6 +42,7 @@ __all__ = [
     "load_record",
     "put_first_event",
     "record_prefix",
+    "reload_record",
     "utc_now",
 ]
 
@@ -98,19 +100,13 @@ def append_event(
         RecordError: more than MAX_EVENTS events.
         StoreUnavailable: the store failed.
     """
-    check_writable(kind, facts)
-    places = [seq for seq, _ in _event_keys(store, key)]
-    event_id, at = uuid.uuid4().hex, utc_now()
-    for seq in range(max(places, default=0) + 1, MAX_EVENTS + 1):
-        event = RunEvent(
-            schema_version=EVENT_SCHEMA, event_id=event_id, seq=seq, kind=kind, at=at, by=by, facts=facts
-        )
-        try:
-            store.put_if_absent(_event_key(key, seq), _encode(event))
-        except ObjectConflict:
-            continue  # Another writer took the place. Equal bytes are ours: the event_id is in them.
-        return event
-    raise RecordError(f"{key}: the record is full ({MAX_EVENTS} events). Launch again as a new ordinal")
+    event = _new_event(kind, by, facts)
+    last = max((seq for seq, _ in _event_keys(store, key)), default=0)
+    while True:
+        last += 1
+        event = _placed(key, event, last)
+        if _took_its_place(store, key, event):
+            return event
 
 
 def append_event_once(
@@ -123,8 +119,7 @@ def append_event_once(
     Args, Raises:
         as `append_event`, and RecordError if an event cannot be read.
     """
-    check_writable(kind, facts)
-    event_id, at = uuid.uuid4().hex, utc_now()
+    news = _new_event(kind, by, facts)
     seen: dict[int, RunEvent] = {}
     while True:
         for seq, name in _event_keys(store, key):
@@ -133,19 +128,10 @@ def append_event_once(
         for event in seen.values():
             if event.kind == kind:
                 return event
-        place = max(seen, default=0) + 1
-        if place > MAX_EVENTS:
-            raise RecordError(
-                f"{key}: the record is full ({MAX_EVENTS} events). Launch again as a new ordinal"
-            )
-        event = RunEvent(
-            schema_version=EVENT_SCHEMA, event_id=event_id, seq=place, kind=kind, at=at, by=by, facts=facts
-        )
-        try:
-            store.put_if_absent(_event_key(key, place), _encode(event))
-        except ObjectConflict:
-            continue  # Somebody took the place, perhaps with the same news: look again.
-        return event
+        # If somebody takes the place it may be with the same news: look again.
+        news = _placed(key, news, max(seen, default=0) + 1)
+        if _took_its_place(store, key, news):
+            return news
 
 
 def put_first_event(
@@ -159,21 +145,11 @@ def put_first_event(
     Raises:
         as `append_event`, and RecordError if the present first event cannot be read.
     """
-    check_writable(kind, facts)
-    event = RunEvent(
-        schema_version=EVENT_SCHEMA,
-        event_id=uuid.uuid4().hex,
-        seq=1,
-        kind=kind,
-        at=utc_now(),
-        by=by,
-        facts=facts,
-    )
-    try:
-        store.put_if_absent(_event_key(key, 1), _encode(event))
-    except ObjectConflict:
-        return _decode(_event_key(key, 1), 1, store.get(_event_key(key, 1))), False
-    return event, True
+    event = _new_event(kind, by, facts)
+    if _took_its_place(store, key, event):
+        return event, True
+    name = numbered_key(record_prefix(key), 1)
+    return _decode(name, 1, store.get(name)), False
 
 
 def load_record(store: ObjectStore, key: RunKey) -> RunRecord | None:
@@ -187,6 +163,22 @@ def load_record(store: ObjectStore, key: RunKey) -> RunRecord | None:
     contents = _read_all(store, [name for _, name in keys])
     events = [_decode(name, seq, data) for (seq, name), data in zip(keys, contents, strict=True)]
     return fold(key, events) if events else None
+
+
+def reload_record(store: ObjectStore, key: RunKey) -> RunRecord:
+    """Return a record that was seen or written before, as it is now.
+
+    Raises:
+        RecordError: it is gone, or an event cannot be read.
+        StoreUnavailable: the store failed.
+    """
+    record = load_record(store, key)
+    if record is None:
+        raise RecordError(
+            f"{key}: its record vanished from the store {store.url}, whose objects must not be deleted. Put it "
+            "back, then run the command again"
+        )
+    return record
 
 
 def list_records(store: ObjectStore, experiment: str | None = None) -> tuple[RunRecord, ...]:
@@ -225,8 +217,33 @@ def _read_all(store: ObjectStore, names: Sequence[str]) -> Sequence[bytes]:
         return list(readers.map(store.get, names))
 
 
-def _event_key(key: RunKey, seq: int) -> str:
-    return f"{record_prefix(key)}{seq:04d}.json"
+def _new_event(kind: EventKind, by: str, facts: dict[str, Any]) -> RunEvent:
+    """Return an event of now, at the first place."""
+    check_writable(kind, facts)
+    return RunEvent(
+        schema_version=EVENT_SCHEMA,
+        event_id=uuid.uuid4().hex,
+        seq=1,
+        kind=kind,
+        at=utc_now(),
+        by=by,
+        facts=facts,
+    )
+
+
+def _placed(key: RunKey, event: RunEvent, seq: int) -> RunEvent:
+    if seq > MAX_EVENTS:
+        raise RecordError(f"{key}: the record is full ({MAX_EVENTS} events). Launch again as a new ordinal")
+    return event.model_copy(update={"seq": seq})
+
+
+def _took_its_place(store: ObjectStore, key: RunKey, event: RunEvent) -> bool:
+    """Write the event; False if another writer has its place. Equal bytes are ours: the event_id is in them."""
+    try:
+        store.put_if_absent(numbered_key(record_prefix(key), event.seq), _encode(event))
+    except ObjectConflict:
+        return False
+    return True
 
 
 def _event_keys(store: ObjectStore, key: RunKey) -> list[tuple[int, str]]:

@@ -19,6 +19,7 @@ from tools.launcher.store.records import (
     load_record,
     put_first_event,
     record_prefix,
+    reload_record,
 )
 
 KEY = RunKey(experiment="cat_count", launch_digest="a" * 64, ordinal=1)
@@ -190,6 +191,22 @@ def test_list_records(tmp_path):
     assert [record.key for record in list_records(store)] == [KEY, other]
     assert [record.key for record in list_records(store, "gsm8k")] == [other]
     assert list_records(store, "gsm") == ()
+
+
+def test_a_record_that_vanished_is_a_sentence(tmp_path):
+    store = FileStore(tmp_path)
+    append_event(store, KEY, "intent", "ann", {})
+    assert reload_record(store, KEY) == load_record(store, KEY)
+    with pytest.raises(RecordError) as raised:
+        reload_record(FileStore(tmp_path / "other"), KEY)
+    assert str(raised.value) == (
+        f"cat_count launch sha256:aaaaaaaa ordinal 1: its record vanished from the store file://{tmp_path}/other, "
+        "whose objects must not be deleted. Put it back, then run the command again"
+    )
+
+
+def test_the_short_name_is_what_commands_take():
+    assert KEY.short_name == "cat_count/aaaaaaaa/1"
 
 
 def test_the_attempt_id_is_twelve_hex_of_digest_and_ordinal():

@@ -76,6 +76,11 @@ class RunKey(BaseModel):
             raise ValueError(f"ordinal {value} is outside 1 to 9999. The first launch of a document is 1")
         return value
 
+    @property
+    def short_name(self) -> str:
+        """`experiment/digest8/ordinal`, as the launcher's commands take a run."""
+        return f"{self.experiment}/{self.launch_digest[:8]}/{self.ordinal}"
+
     def __str__(self) -> str:
         return f"{self.experiment} launch sha256:{self.launch_digest[:8]} ordinal {self.ordinal}"
 

@@ -103,6 +103,11 @@ class RunRecord(BaseModel):
     verify_failure: dict[str, Any] | None
 
     @property
+    def cancel_requests(self) -> tuple[RunEvent, ...]:
+        """The events by which the run was to be cancelled, oldest first."""
+        return tuple(event for event in self.events if event.kind == "cancel_requested")
+
+    @property
     def leaves_jobs(self) -> bool:
         """True if the run failed and jobs of it may still work.
 

@@ -5,7 +5,6 @@ a version writes 0001.json. The next number is written only for a recipe whose l
 one before (`compatible`), so a repin that one person allows is seen by everybody.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -13,12 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.launcher.documents.canonical import canonical_json
 from tools.launcher.store.keys import InvalidKey
+from tools.launcher.store.numbered import last_number, numbered_key
 from tools.launcher.store.object_store import ObjectConflict, ObjectStore, StoreError
 from tools.launcher.store.records import utc_now
 
 CLAIM_SCHEMA = 1
 
-_NUMBER = re.compile(r"(\d{4,})\.json")
 _SHOWN_DIGITS = 12
 
 # One claim and its repins: of a version that is repinned more often, something else is wrong.
@@ -117,7 +116,7 @@ def _claim(store: ObjectStore, claim: VersionClaim, by: str, number: int) -> Non
             "at": utc_now(),
         }
         try:
-            store.put_if_absent(f"{_prefix(claim.name, claim.version)}{free:04d}.json", _encoded(content))
+            store.put_if_absent(numbered_key(_prefix(claim.name, claim.version), free), _encoded(content))
         except ObjectConflict:
             free = _next_number(store, claim)  # Somebody else took the number: what they claimed decides.
         else:
@@ -168,14 +167,13 @@ def _refusal(claim: VersionClaim, held: StoredClaim) -> str:
 def _latest(store: ObjectStore, name: str, version: str) -> tuple[int, StoredClaim | None]:
     prefix = _prefix(name, version)
     try:
-        keys = store.list(prefix)
+        number = last_number(store, prefix)
     except InvalidKey as error:
         raise ClaimRefused(f"{name}@{version} cannot be claimed: {error}") from None
-    numbers = [int(match[1]) for key in keys if (match := _NUMBER.fullmatch(key.removeprefix(prefix)))]
-    if not numbers:
+    if not number:
         return 0, None
-    key = f"{prefix}{max(numbers):04d}.json"
-    return max(numbers), _decoded(key, store.get(key))
+    key = numbered_key(prefix, number)
+    return number, _decoded(key, store.get(key))
 
 
 def _prefix(name: str, version: str) -> str:

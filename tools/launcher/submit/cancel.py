@@ -18,11 +18,11 @@ from tools.launcher.store.records import (
     RunRecord,
     RunState,
     append_event,
-    load_record,
     put_first_event,
+    reload_record,
 )
 from tools.launcher.submit.request import IRIS_USER, argument_of
-from tools.launcher.submit.settle import settle
+from tools.launcher.submit.settle import LooksAtJobs, cancelled_facts, settle
 from tools.launcher.submit.turns import is_over
 
 # Iris stops the tasks of a cancelled job within seconds and kills what does not stop.
@@ -66,19 +66,11 @@ class CancelOutcome(BaseModel):
     message: str
 
 
-class CancelGateway(Protocol):
+class CancelGateway(LooksAtJobs, Protocol):
     """What is asked of the scheduler; `iris.gateway.IrisGateway` has it."""
 
     def job_id_of(self, user: str, name: str) -> str:
         """Return the id a job of this user and name has."""
-        ...
-
-    def describe(self, job_id: str) -> JobFacts | None:
-        """Return what the scheduler knows of a job, None if there is no such job."""
-        ...
-
-    def children(self, job_id: str) -> tuple[JobFacts, ...]:
-        """Return the direct children of a job."""
         ...
 
     def cancel(self, job_id: str) -> None:
@@ -175,14 +167,14 @@ def cancel_run(
         _request(store, record, by, facts, _known_jobs(record))
         return CancelOutcome(
             end=CancelEnd.UNREACHABLE,
-            record=reread(store, record.key),
+            record=reload_record(store, record.key),
             was=(),
             message=f"{error}. The request to cancel is on record: call this again, which goes on",
         )
     if left:
         return CancelOutcome(
             end=CancelEnd.STILL_WORKS,
-            record=reread(store, record.key),
+            record=reload_record(store, record.key),
             was=jobs,
             message=(
                 f"not ended after {seconds:g} s: {', '.join(map(job_words, left))}{refusal}. The request to "
@@ -219,26 +211,16 @@ def cancel_unrecorded(store: ObjectStore, key: RunKey, *, by: str, authorized: s
     Raises:
         StoreError: the store failed.
     """
-    requested = {"authorized": authorized, "jobs": []}
-    _, fresh = put_first_event(store, key, "cancel_requested", by, requested)
+    _, fresh = put_first_event(store, key, "cancel_requested", by, {"authorized": authorized, "jobs": []})
     if not fresh:
         return None
-    reason = f"by {authorized}"
-    append_event(store, key, "cancelled", by, {**requested, "reason": reason, "states": {}})
+    append_event(store, key, "cancelled", by, {**cancelled_facts(authorized, []), "states": {}})
     return CancelOutcome(
         end=CancelEnd.CANCELLED,
-        record=reread(store, key),
+        record=reload_record(store, key),
         was=(),
-        message=f"{key} is cancelled {reason}; it had no job",
+        message=f"{key} is cancelled by {authorized}; it had no job",
     )
-
-
-def reread(store: ObjectStore, key: RunKey) -> RunRecord:
-    """Return the record as it is now; it exists."""
-    record = load_record(store, key)
-    if record is None:  # Objects never vanish.
-        raise AssertionError(f"{key}: the record vanished from the store")
-    return record
 
 
 def _over(record: RunRecord, jobs: tuple[JobFacts, ...]) -> CancelOutcome:
@@ -259,7 +241,7 @@ def _request(
     store: ObjectStore, record: RunRecord, by: str, facts: dict[str, Any], jobs: Sequence[str]
 ) -> None:
     """Record the request, unless it is on record as it was made."""
-    requests = [event for event in reread(store, record.key).events if event.kind == "cancel_requested"]
+    requests = reload_record(store, record.key).cancel_requests
     if any(event.facts.get("authorized") == facts["authorized"] for event in requests):
         return
     append_event(store, record.key, "cancel_requested", by, {**facts, "jobs": list(jobs)})
@@ -281,7 +263,7 @@ def _end(
     refusal = ""
     while True:
         # The record is read anew: a coordinator may start a child while it is being ended.
-        left = works(jobs_of(store, gateway, reread(store, record.key)))
+        left = works(jobs_of(store, gateway, reload_record(store, record.key)))
         if not left or clock() - begin >= seconds:
             if asked and not left:
                 sleep(_GONE_SECONDS)
@@ -309,7 +291,7 @@ def _record_end(
     facts: dict[str, Any],
     was: tuple[JobFacts, ...],
 ) -> CancelOutcome:
-    record = reread(store, key)
+    record = reload_record(store, key)
     if record.state not in (RunState.SUCCEEDED, RunState.CANCELLED):
         try:
             now = jobs_of(store, gateway, record)
@@ -322,12 +304,11 @@ def _record_end(
             by,
             {
                 **facts,
-                "reason": f"by {authorized}",
-                "jobs": [job.job_id for job in now],
+                **cancelled_facts(authorized, [job.job_id for job in now]),
                 "states": {job.job_id: job.state for job in now},
             },
         )
-        record = reread(store, key)
+        record = reload_record(store, key)
     if record.state is RunState.SUCCEEDED:
         return CancelOutcome(
             end=CancelEnd.SUCCEEDED,

@@ -1,11 +1,11 @@
 """Which versions a launch claims in the store, from the graph of its bundle."""
 
 import json
-from typing import Any
 
 from tools.launcher.graph.versions import is_mutable
 from tools.launcher.store.version_claims import VersionClaim
 from tools.launcher.submit.request import LaunchMismatch
+from tools.launcher.submit.stage_steps import RL_KIND, steps_of_stage
 
 
 def version_claims(graph_json: bytes, *, stage: str, launch_digest: str) -> tuple[VersionClaim, ...]:
@@ -23,12 +23,8 @@ def version_claims(graph_json: bytes, *, stage: str, launch_digest: str) -> tupl
     """
     try:
         graph = json.loads(graph_json)
-        steps: list[dict[str, Any]] = graph["steps"]
-        needed = {graph["stages"][stage]}
-        for step in reversed(steps):
-            if step["address"] in needed:
-                needed.update(step["deps"])
-        runtime = next(step["config"]["runtime_commit"] for step in steps if step["kind"] == "skyrl")
+        # The runtime is the graph's, also where the stage ends before the step that trains.
+        runtime = next(step["config"]["runtime_commit"] for step in graph["steps"] if step["kind"] == RL_KIND)
         return tuple(
             VersionClaim(
                 name=step["name"],
@@ -39,8 +35,8 @@ def version_claims(graph_json: bytes, *, stage: str, launch_digest: str) -> tupl
                 compatible=tuple(step.get("compatible", ())),
                 repins=graph.get("repins", 0),
             )
-            for step in steps
-            if step["address"] in needed and not step["adopted"] and not is_mutable(step["version"])
+            for step in steps_of_stage(graph_json, stage)
+            if not step["adopted"] and not is_mutable(step["version"])
         )
     except (KeyError, TypeError, ValueError, StopIteration) as error:
         what = " ".join(str(error).split())[:160]

@@ -18,6 +18,7 @@ def step(address, kind, deps=(), adopted=False, **more):
 def graph(version="2026.11.30", **changes):
     run = f"team/run@{version}"
     return {
+        "experiment_name": "run",
         "stages": {"import": "model@2026.09.01", "rl": run, "evaluate": "team/score@2026.11.30"},
         "steps": [
             step("model@2026.09.01", "hf_model", adopted=True, fingerprint="1512cff8"),
@@ -48,7 +49,6 @@ def test_what_may_change_is_not_claimed():
 @pytest.mark.parametrize(
     ("content", "stage", "problem"),
     [
-        (graph(), "sft", r"\(KeyError: 'sft'\)"),
         (graph(steps=[]), "rl", "StopIteration"),
         (
             graph(
@@ -64,6 +64,11 @@ def test_a_graph_of_another_making_is_refused(content, stage, problem):
         LaunchMismatch, match=f"lacks what a claim of its versions needs.*{problem}.*Build the exp"
     ):
         claims(content, stage)
+
+
+def test_a_stage_that_the_graph_has_not_is_refused():
+    with pytest.raises(LaunchMismatch, match="run has no stage 'sft'. Its stages are evaluate, import, rl"):
+        claims(graph(), "sft")
 
 
 if __name__ == "__main__":

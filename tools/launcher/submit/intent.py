@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from tools.launcher.documents.canonical import sha256_hex
 from tools.launcher.documents.strict_yaml import load_yaml
 from tools.launcher.iris.jobs import JobRequest
 from tools.launcher.store.bundles import BundleDigests, LaunchBundle
@@ -58,7 +57,6 @@ def intent_facts(
         "recipe": digests.recipe,
         "launch": digests.launch,
         "bundle": bundle_digest,
-        "graph": sha256_hex(bundle.graph_json),
         "steps": steps_digest(bundle.graph_json),
         "code": code.sha256,
         "cluster": facts.cluster,

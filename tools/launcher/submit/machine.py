@@ -43,6 +43,7 @@ from tools.launcher.store.records import (
     append_event_once,
     load_record,
     put_first_event,
+    reload_record,
 )
 from tools.launcher.store.version_claims import ClaimRefused, claim_versions
 from tools.launcher.submit.claims import version_claims
@@ -50,7 +51,7 @@ from tools.launcher.submit.code_archive import CodeArchive
 from tools.launcher.submit.intent import intent_facts
 from tools.launcher.submit.provenance import write_provenance
 from tools.launcher.submit.request import LaunchFacts, argument_of, coordinator_request, run_key
-from tools.launcher.submit.settle import settle, settled_record_of
+from tools.launcher.submit.settle import LooksAtJobs, cancelled_facts, settle, settled_record_of
 from tools.launcher.submit.source_state import SourceState
 from tools.launcher.submit.stage_steps import RL_KIND, steps_digest, steps_of_stage
 from tools.launcher.submit.turns import TurnRefused, take_turn
@@ -109,7 +110,7 @@ class SubmitOutcome(BaseModel):
     message: str
 
 
-class SubmitGateway(Protocol):
+class SubmitGateway(LooksAtJobs, Protocol):
     """What is asked of the scheduler; `iris.gateway.IrisGateway` has it."""
 
     def job_id_of(self, user: str, name: str) -> str:
@@ -118,14 +119,6 @@ class SubmitGateway(Protocol):
 
     def submit(self, request: JobRequest) -> str:
         """Submit under a name never used before and return the job's id; raises as IrisGateway.submit."""
-        ...
-
-    def describe(self, job_id: str) -> JobFacts | None:
-        """Return what the scheduler knows of a job, None if there is no such job."""
-        ...
-
-    def children(self, job_id: str) -> tuple[JobFacts, ...]:
-        """Return the direct children of a job, none of one it does not know."""
         ...
 
 
@@ -155,7 +148,27 @@ def submit_once(
         LaunchMismatch: bundle, facts and secrets do not go together.
         StoreError: the store failed; call again when it works.
     """
-    outcome = _submitted(store, gateway, bundle, facts, source, code, secrets)
+    digests = verify_bundle(bundle)
+    key = run_key(facts, digests.launch)
+    record = load_record(store, key)
+    outcome = None if record is None else decided_before(record, bundle, facts)
+    if outcome is None:
+        # Everything that can be refused without anybody else is refused before anything is written.
+        packed = pack(bundle)
+        request = coordinator_request(
+            facts, launch_digest=digests.launch, bundle_digest=sha256_hex(packed), code=code, secrets=secrets
+        )
+        intent = intent_facts(
+            bundle,
+            digests=digests,
+            bundle_digest=sha256_hex(packed),
+            facts=facts,
+            request=request,
+            source=source,
+            code=code,
+        )
+        put_content(store, BUNDLE_PREFIX, packed)
+        outcome = _Launch(store, gateway, bundle, facts, request, key, source.who).go_on(record, intent)
     complete(store, outcome, bundle)
     return outcome
 
@@ -176,57 +189,6 @@ def complete(store: ObjectStore, outcome: SubmitOutcome, bundle: LaunchBundle) -
         write_provenance(store, outcome.record, bundle)
 
 
-def _submitted(
-    store: ObjectStore,
-    gateway: SubmitGateway,
-    bundle: LaunchBundle,
-    facts: LaunchFacts,
-    source: SourceState,
-    code: CodeArchive,
-    secrets: Mapping[str, SecretStr],
-) -> SubmitOutcome:
-    digests = verify_bundle(bundle)
-    key = run_key(facts, digests.launch)
-    record = load_record(store, key)
-    if record is not None and (decided := decided_before(record, bundle, facts)):
-        return decided
-
-    # Everything that can be refused without anybody else is refused before anything is written.
-    packed = pack(bundle)
-    request = coordinator_request(
-        facts, launch_digest=digests.launch, bundle_digest=sha256_hex(packed), code=code, secrets=secrets
-    )
-    intent = intent_facts(
-        bundle,
-        digests=digests,
-        bundle_digest=sha256_hex(packed),
-        facts=facts,
-        request=request,
-        source=source,
-        code=code,
-    )
-    put_content(store, BUNDLE_PREFIX, packed)
-    launch = _Launch(store, gateway, request, key, source.who, facts.gates)
-    if record is not None and record.state.is_live:
-        # Its version and turn are its own already, and nothing is submitted any more.
-        return launch.recover()
-    try:
-        _reserve(store, gateway, bundle, facts, key, source.who)
-    except (ClaimRefused, TurnRefused) as refusal:
-        return SubmitOutcome(
-            state=SubmitState.TAKEN,
-            key=key,
-            job_id=None,
-            record=load_record(store, key),
-            message=str(refusal),
-        )
-    _, fresh = put_first_event(store, key, "intent", source.who, intent)
-    if fresh:
-        return launch.submit()
-    # Somebody may have opened the record since it was read.
-    return launch.decided(bundle, facts) or launch.recover()
-
-
 class _Launch:
     """One call's view of one run. Holds no state of its own: all of it is in the store and in Iris."""
 
@@ -234,18 +196,56 @@ class _Launch:
         self,
         store: ObjectStore,
         gateway: SubmitGateway,
+        bundle: LaunchBundle,
+        facts: LaunchFacts,
         request: JobRequest,
         key: RunKey,
         by: str,
-        gates: dict[str, Any],
     ) -> None:
-        self._store, self._gateway, self._request, self._key, self._by = store, gateway, request, key, by
-        self._gates = gates
+        self._store, self._gateway, self._bundle, self._facts = store, gateway, bundle, facts
+        self._request, self._key, self._by = request, key, by
         self._job_id = gateway.job_id_of(request.user, request.name)
 
-    def decided(self, bundle: LaunchBundle, facts: LaunchFacts) -> SubmitOutcome | None:
-        """Return what the record decides, if it decides anything; see `decided_before`."""
-        return decided_before(self.record(), bundle, facts)
+    def go_on(self, record: RunRecord | None, intent: dict[str, Any]) -> SubmitOutcome:
+        """Take the arrows that are left; the bundle is stored.
+
+        Args:
+            record: as read before, which decided nothing; None if there was none.
+            intent: facts of the intent event.
+        """
+        if record is not None and record.state.is_live:
+            # Its version and turn are its own already, and nothing is submitted any more.
+            return self.recover()
+        try:
+            self._reserve()
+        except (ClaimRefused, TurnRefused) as refusal:
+            return SubmitOutcome(
+                state=SubmitState.TAKEN,
+                key=self._key,
+                job_id=None,
+                record=load_record(self._store, self._key),
+                message=str(refusal),
+            )
+        _, fresh = put_first_event(self._store, self._key, "intent", self._by, intent)
+        if fresh:
+            return self.submit()
+        # Somebody may have opened the record since it was read.
+        return decided_before(self.record(), self._bundle, self._facts) or self.recover()
+
+    def _reserve(self) -> None:
+        """Claim the versions that the launch makes, and take the turn of the one it trains.
+
+        Raises:
+            ClaimRefused, TurnRefused: a version, or its turn, is another's.
+            StoreError: the store failed.
+        """
+        graph_json, stage = self._bundle.graph_json, self._facts.stage
+        claims = version_claims(graph_json, stage=stage, launch_digest=self._key.launch_digest)
+        claim_versions(self._store, claims, self._by)
+        record_of = settled_record_of(self._store, self._gateway, self._facts.route, self._by)
+        for step in steps_of_stage(graph_json, stage):
+            if step["kind"] == RL_KIND:
+                take_turn(self._store, self._key, step["name"], step["version"], self._by, record_of)
 
     def recover(self) -> SubmitOutcome:
         """Continue where an earlier call stopped: look before acting."""
@@ -266,11 +266,10 @@ class _Launch:
 
     def _without_cancelled(self, record: RunRecord) -> RunRecord:
         """Return the record; of a run without a job that was to be cancelled, with its end."""
-        requests = [event for event in record.events if event.kind == "cancel_requested"]
-        if record.state.is_final or not requests:
+        if record.state.is_final or not record.cancel_requests:
             return record
-        authorized = requests[-1].facts.get("authorized")
-        self._append("cancelled", {"authorized": authorized, "reason": f"by {authorized}", "jobs": []})
+        authorized = record.cancel_requests[-1].facts.get("authorized")
+        self._append("cancelled", cancelled_facts(authorized, []))
         return self.record()
 
     def submit(self) -> SubmitOutcome:
@@ -301,10 +300,10 @@ class _Launch:
                 "submitted",
                 {
                     "job_id": job_id,
-                    "bundle": self._bundle(),
+                    "bundle": self._bundle_digest(),
                     "adopted": False,
                     "code": code,
-                    **self._gates,
+                    **self._facts.gates,
                 },
             )
             return self.end(SubmitState.SUBMITTED, f"submitted {job_id}", job_id)
@@ -353,7 +352,7 @@ class _Launch:
         if not any(event.kind == "submitted" for event in record.events):
             facts = {
                 "job_id": job.job_id,
-                "bundle": argument_of(job.argv, "bundle") or self._bundle(),
+                "bundle": argument_of(job.argv, "bundle") or self._bundle_digest(),
                 "adopted": True,
             }
             # Of many who find the job one writes it down. Whoever submitted it says so besides.
@@ -388,37 +387,12 @@ class _Launch:
     def _append(self, kind: EventKind, facts: dict[str, Any]) -> None:
         append_event(self._store, self._key, kind, self._by, facts)
 
-    def _bundle(self) -> str | None:
+    def _bundle_digest(self) -> str | None:
         return argument_of(self._request.argv, "bundle")
 
     def record(self) -> RunRecord:
         """Return the record as it is now."""
-        record = load_record(self._store, self._key)
-        if record is None:  # The intent is written before anything here runs, and objects never vanish.
-            raise AssertionError(f"{self._key}: the record vanished from the store")
-        return record
-
-
-def _reserve(
-    store: ObjectStore,
-    gateway: SubmitGateway,
-    bundle: LaunchBundle,
-    facts: LaunchFacts,
-    key: RunKey,
-    by: str,
-) -> None:
-    """Claim the versions that the launch makes, and take the turn of the one it trains.
-
-    Raises:
-        ClaimRefused, TurnRefused: a version, or its turn, is another's.
-        StoreError: the store failed.
-    """
-    claims = version_claims(bundle.graph_json, stage=facts.stage, launch_digest=key.launch_digest)
-    claim_versions(store, claims, by)
-    record_of = settled_record_of(store, gateway, facts.route, by)
-    for step in steps_of_stage(bundle.graph_json, facts.stage):
-        if step["kind"] == RL_KIND:
-            take_turn(store, key, step["name"], step["version"], by, record_of)
+        return reload_record(self._store, self._key)
 
 
 def decided_before(record: RunRecord, bundle: LaunchBundle, facts: LaunchFacts) -> SubmitOutcome | None:

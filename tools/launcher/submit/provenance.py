@@ -24,6 +24,9 @@ LEVEL: Final = "unsigned: SLSA Build L1 at most"
 
 RUNTIME_REPOSITORY: Final = "git+https://github.com/marin-community/MarinSkyRL"
 
+# What the call that submitted says of itself.
+_OF_THE_CALL: Final = ("code", "gates", "overrides")
+
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_NAME = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
@@ -115,10 +118,10 @@ def provenance_statement(record: RunRecord, bundle: LaunchBundle) -> dict[str, A
 
 def _as_submitted(record: RunRecord) -> dict[str, Any]:
     """The intent's facts; where another call submitted, with code and gates of its own, those."""
-    facts: dict[str, Any] = {}
-    for kind, names in (("intent", None), ("submitted", ("code", "gates", "overrides"))):
-        said = next((event.facts for event in record.events if event.kind == kind), {})
-        facts |= {name: value for name, value in said.items() if names is None or name in names}
+    facts = dict(next((event.facts for event in record.events if event.kind == "intent"), {}))
+    for event in record.events:
+        if event.kind == "submitted":  # Besides the one that submitted: whoever found the job.
+            facts |= {name: event.facts[name] for name in _OF_THE_CALL if name in event.facts}
     return facts
 
 

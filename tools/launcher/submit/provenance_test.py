@@ -237,6 +237,16 @@ def test_code_and_gates_are_those_of_the_call_that_submitted(store):
     assert statement.predicate.buildDefinition.internalParameters["overrides"] == []
 
 
+def test_of_the_call_that_submitted_also_where_another_found_the_job_first(store):
+    append_event(store, KEY, "intent", "ann@desk", INTENT)
+    append_event(store, KEY, "submitted", "cy@lap", {"job_id": "/slipway/cats", "adopted": True})
+    facts = {"job_id": "/slipway/cats", "adopted": False, "code": "1" * 64, "gates": {}, "overrides": {}}
+    append_event(store, KEY, "submitted", "bob@lab", facts)
+    statement = statement_of(load_record(store, KEY))
+    assert statement.subject[-1].digest == {"sha256": "1" * 64}
+    assert statement.predicate.buildDefinition.internalParameters["gates"] == {}
+
+
 def test_a_record_and_a_bundle_that_say_little_still_give_a_statement(store):
     append_event(store, KEY, "submitted", "ann@desk", {"job_id": "/slipway/cats"})
     bare = LaunchBundle(launch_yaml=b"{}", graph_json=b"{}", plan_json=b"{}", digest_text="")

@@ -8,7 +8,7 @@ from tools.launcher.iris.jobs import JobFacts, is_terminal
 from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.records import RunRecord, RunState
 from tools.launcher.store.version_claims import latest_claim
-from tools.launcher.submit.settle import LooksAtJobs, settle
+from tools.launcher.submit.settle import LooksAtJobs, settle, working_children
 
 # The scheduler ends the children of a job that has ended within seconds.
 QUIET_SECONDS = 30.0
@@ -146,9 +146,8 @@ def wait_until_quiet(
 
 
 def _one_that_works(gateway: LooksAtJobs, record: RunRecord) -> JobFacts | None:
-    """A job of the run that has not ended, also one that its coordinator had no time to record."""
-    coordinator = record.coordinator_job_id
-    known = [*record.child_job_ids, *([coordinator] if coordinator is not None else [])]
-    jobs = [job for job_id in known if (job := gateway.describe(job_id)) is not None]
-    jobs += gateway.children(coordinator) if coordinator is not None else ()
-    return next((job for job in jobs if not is_terminal(job.state)), None)
+    """A job of the run that has not ended."""
+    job_id = record.coordinator_job_id
+    job = None if job_id is None else gateway.describe(job_id)
+    children = working_children(gateway, record)
+    return next(iter(children), None) if job is None or is_terminal(job.state) else job

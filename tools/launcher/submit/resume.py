@@ -24,7 +24,6 @@ _TRAINER: Final = ("trainer_state.pt", "data.pt", "policy/")
 _STEP = re.compile(r"global_step_(\d+)/(.+)")
 _ATTEMPT = re.compile(r"([0-9a-f]{12})/.+")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_SHOWN_ORDINALS = 9999
 
 
 class SeenFile(BaseModel):
@@ -89,7 +88,7 @@ def newest_checkpoint(
     Args:
         listing: of the run's roots.
         checkpoint_root: URI.
-        key: of any attempt of the launch document: its digest names the attempts.
+        key: of an attempt of the launch document: all up to the one after it are known by their ids.
         document_of: reads the document of an attempt by its id, None if it is gone.
     """
     files: dict[int, list[SeenFile]] = {}
@@ -174,7 +173,7 @@ def _writer(written: float, attempts: Iterable[SeenFile]) -> str | None:
 
 def _ordinal(attempt_id: str, key: RunKey) -> int | None:
     # Attempts of one document are few; the search ends at the first.
-    for ordinal in range(1, min(key.ordinal + 1, _SHOWN_ORDINALS) + 1):
+    for ordinal in range(1, key.ordinal + 2):
         if attempt_id_of(key.model_copy(update={"ordinal": ordinal})) == attempt_id:
             return ordinal
     return None

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 
@@ -68,18 +68,18 @@ def settle(store: ObjectStore, gateway: LooksAtJobs, record: RunRecord, by: str)
     job = gateway.describe(job_id)
     if job is not None and not is_terminal(job.state):
         return record
-    left = _working_children(gateway, job_id, record.child_job_ids)
+    left = [child.job_id for child in working_children(gateway, record)]
     # The coordinator's last event may have come between the questions.
     current = load_record(store, record.key) or record
     if (current.state.is_final and not waits_for_jobs) or (waits_for_jobs and left):
         return current
     if waits_for_jobs and current.events[-1].seq != record.events[-1].seq:
         return current
-    requests = [event.facts.get("authorized") for event in current.events if event.kind == "cancel_requested"]
-    if requests and not left:
+    if current.cancel_requests and not left:
         # Whoever asked for it was kept from seeing it done.
-        ended = [job_id, *record.child_job_ids]
-        facts = {"authorized": requests[-1], "reason": f"by {requests[-1]}", "jobs": ended}
+        facts = cancelled_facts(
+            current.cancel_requests[-1].facts.get("authorized"), [job_id, *record.child_job_ids]
+        )
         append_event(store, record.key, "cancelled", by, facts)
     else:
         reason = record.reason if waits_for_jobs else end_without_record(job_id, job)
@@ -136,11 +136,26 @@ def is_own_machine(store: ObjectStore, record: RunRecord, by: str) -> bool:
     return store.url.startswith("file:") or record.who == by
 
 
-def _working_children(gateway: LooksAtJobs, job_id: str, recorded: Sequence[str]) -> list[str]:
-    """Ids of children that have not ended, also of one that its coordinator had no time to record."""
-    known = [job for child in recorded if (job := gateway.describe(child)) is not None]
-    jobs = {job.job_id: job for job in (*known, *gateway.children(job_id))}
-    return [job.job_id for job in jobs.values() if not is_terminal(job.state)]
+def working_children(gateway: LooksAtJobs, record: RunRecord) -> list[JobFacts]:
+    """Return the run's children that have not ended, also one that its coordinator had no time to record.
+
+    Raises:
+        IrisError: as the gateway.
+    """
+    jobs = [job for child in record.child_job_ids if (job := gateway.describe(child)) is not None]
+    if record.coordinator_job_id is not None:
+        jobs += gateway.children(record.coordinator_job_id)
+    return [job for job in {job.job_id: job for job in jobs}.values() if not is_terminal(job.state)]
+
+
+def cancelled_facts(authorized: object, jobs: Sequence[str]) -> dict[str, Any]:
+    """Return the facts of a `cancelled` event.
+
+    Args:
+        authorized: `who: why`, as the request has it.
+        jobs: ids of what ran.
+    """
+    return {"authorized": authorized, "reason": f"by {authorized}", "jobs": list(jobs)}
 
 
 def end_without_record(job_id: str, job: JobFacts | None) -> str:

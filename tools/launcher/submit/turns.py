@@ -11,18 +11,17 @@ that was refused before and tries again is not over because of what happened bef
 """
 
 import json
-import re
 from collections.abc import Callable, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.launcher.documents.canonical import canonical_json
 from tools.launcher.store.keys import InvalidKey
+from tools.launcher.store.numbered import last_number, number_of, numbered_key
 from tools.launcher.store.object_store import ObjectConflict, ObjectStore, StoreError
 from tools.launcher.store.records import RunKey, RunRecord, RunState, utc_now
 
 _SCHEMA = 1
-_PLACE = re.compile(r"\d{4,}\.json")
 MAX_TURNS = 9999
 
 RecordOf = Callable[[RunKey], RunRecord | None]
@@ -70,7 +69,7 @@ def take_turn(store: ObjectStore, key: RunKey, name: str, version: str, by: str,
             the turn of a run whose coordinator died without a word pass on.
 
     Raises:
-        TurnRefused: another run holds the turn and is not over.
+        TurnRefused: another run holds the turn and is not over, or the version had all its turns.
         StoreError: the store failed, or an object cannot be read.
     """
     while True:
@@ -83,7 +82,7 @@ def take_turn(store: ObjectStore, key: RunKey, name: str, version: str, by: str,
         mine = record if holder is not None and holder.key == key else record_of(key)
         place = 1 if holder is None else holder.place + 1
         if place > MAX_TURNS:
-            raise TurnUnreadable(
+            raise TurnRefused(
                 f"{name}@{version} had {MAX_TURNS} turns, which is all there are. Give it a new version"
             )
         turn = {
@@ -94,7 +93,7 @@ def take_turn(store: ObjectStore, key: RunKey, name: str, version: str, by: str,
             "after": mine.events[-1].seq if mine is not None else 0,
         }
         try:
-            store.put_if_absent(f"{_prefix(name, version)}{place:04d}.json", canonical_json(turn) + b"\n")
+            store.put_if_absent(numbered_key(_prefix(name, version), place), canonical_json(turn) + b"\n")
         except ObjectConflict:
             continue  # Somebody was faster, for this run or for another: look who.
         return
@@ -109,14 +108,13 @@ def turn_holder(store: ObjectStore, name: str, version: str) -> Turn | None:
     """
     prefix = _prefix(name, version)
     try:
-        keys = store.list(prefix)
+        place = last_number(store, prefix)
     except InvalidKey as error:
         raise TurnRefused(f"{name}@{version} cannot have a turn: {error}") from None
-    places = [key for key in keys if _PLACE.fullmatch(key.removeprefix(prefix))]
-    if not places:
+    if not place:
         return None
-    latest = max(places, key=lambda key: int(key.removeprefix(prefix).removesuffix(".json")))
-    return _decode(latest, int(latest.removeprefix(prefix).removesuffix(".json")), store.get(latest))
+    latest = numbered_key(prefix, place)
+    return _decode(latest, place, store.get(latest))
 
 
 def runs_with_a_turn(store: ObjectStore) -> tuple[Turn, ...]:
@@ -128,8 +126,7 @@ def runs_with_a_turn(store: ObjectStore) -> tuple[Turn, ...]:
     latest: dict[str, tuple[int, str]] = {}
     for key in store.list("versions/"):
         folder, _, name = key.rpartition("/")
-        if folder.endswith("/turns") and _PLACE.fullmatch(name):
-            place = int(name.removesuffix(".json"))
+        if folder.endswith("/turns") and (place := number_of(name)) is not None:
             latest[folder] = max(latest.get(folder, (0, "")), (place, key))
     return tuple(_decode(key, place, store.get(key)) for place, key in latest.values())
 
@@ -157,8 +154,7 @@ def _last(record: RunRecord, kinds: Sequence[str]) -> int:
 
 
 def _refusal(turn: Turn, record: RunRecord | None, artifact: str, store_url: str) -> str:
-    key = turn.key
-    run = f"{key.experiment}/{key.launch_digest[:8]}/{key.ordinal}"
+    run = turn.key.short_name
     begun = f"{artifact} is the turn of {run}, taken by {turn.by} at {turn.at}"
     # Neither command knows the cluster, whose card may name the store.
     run_there = f"{run} --store={store_url}"

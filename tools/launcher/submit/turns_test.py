@@ -139,6 +139,16 @@ def test_a_name_that_no_store_can_hold_is_refused(store):
         take_turn(store, HERE, "lab/cät", "dev", "ann@desk", lambda run: load_record(store, run))
 
 
+def test_a_version_that_had_all_its_turns_is_refused(store):
+    take(store, HERE)
+    tell(store, HERE, "intent", "failed")
+    folder = "versions/lab/cat-rl/2026.11.30/turns/"
+    store.put_if_absent(f"{folder}9999.json", store.get(f"{folder}0001.json"))
+    assert refusal(store, THERE) == (
+        "lab/cat-rl@2026.11.30 had 9999 turns, which is all there are. Give it a new version"
+    )
+
+
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"run": "cat/1"}', b'{"run": "cat/x/1", "by": "", "at": ""}'])
 def test_a_damaged_turn_is_named(store, data):
     store.put_if_absent("versions/lab/cat-rl/2026.11.30/turns/0001.json", data)

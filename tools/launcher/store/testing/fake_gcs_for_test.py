@@ -153,8 +153,8 @@ class FakeGcs:
     ) -> Fault:
         """Answer with an error such as 503; nothing is applied.
 
-        Here and below, returned is what happens: its `left` may be watched, and set to 0 to end it; `method` None is any, `key` is a regex for the object name, `count` requests
-        are affected (None: all from now on).
+        Here and below, returned is what happens: its `left` may be watched, and set to 0 to end it; `method` None
+        is any, `key` is a regex for the object name, `count` requests are affected (None: all from now on).
         """
         return self._faults.add(Fault("answer", method, key, count, status=status))
 

@@ -47,7 +47,6 @@ class Hold:
 
     def __init__(self, method: Method, key: str, when: Literal["before", "after"], count: int) -> None:
         self._method, self._key, self._when, self._count = method, key, when, count
-        self._taken = 0
         self._held = 0
         self._cut = False
         self._change = threading.Condition()
@@ -91,12 +90,11 @@ class Hold:
                 when == self._when
                 and request.method == self._method
                 and re.search(self._key, request.key) is not None
-                and self._taken < self._count
+                and self._held < self._count
                 and not self._let_go.is_set()
             )
             if not mine:
                 return True
-            self._taken += 1
             self._held += 1
             self._change.notify_all()
         self._let_go.wait()

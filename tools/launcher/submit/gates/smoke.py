@@ -74,7 +74,7 @@ def smoke_gate(facts: SmokeFacts, records: Sequence[RunRecord]) -> Gate:
         return Gate(
             id="smoke",
             state="passed",
-            found=f"{_name(fitting)} of {fitting.when} is verified and of this shape",
+            found=f"{fitting.key.short_name} of {fitting.when} is verified and of this shape",
         )
 
     def missing(found: str, fix: str = launch) -> Gate:
@@ -82,24 +82,24 @@ def smoke_gate(facts: SmokeFacts, records: Sequence[RunRecord]) -> Gate:
 
     unverified = next((record for record in real if record.shape == facts.shape), None)
     if unverified is not None:
-        ask = f"tools/bazel run //tools/launcher -- verify {_name(unverified)} --store={facts.store_url}"
+        ask = f"tools/bazel run //tools/launcher -- verify {unverified.key.short_name} --store={facts.store_url}"
         unasked = unverified.state is RunState.SUCCEEDED and unverified.verify_failure is None
         fix = ask if unasked else launch
         return missing(
-            f"{_name(unverified)} has this shape and is {unverified.state.value}, not verified", fix
+            f"{unverified.key.short_name} has this shape and is {unverified.state.value}, not verified", fix
         )
     if verified:
         nearest = min(verified, key=lambda record: len(differences(facts.shape, record.shape)))
         return missing(
-            f"stale smoke: {_name(nearest)} of {nearest.when} is verified, but {_told(facts, nearest)}"
+            f"stale smoke: {nearest.key.short_name} of {nearest.when} is verified, but {_told(facts, nearest)}"
         )
     if real:
         return missing(
-            f"{_name(real[0])} is {real[0].state.value}, not verified, and {_told(facts, real[0])}"
+            f"{real[0].key.short_name} is {real[0].state.value}, not verified, and {_told(facts, real[0])}"
         )
     if newest_first:
         return missing(
-            f"only rehearsals of {name} are on record, such as {_name(newest_first[0])}; a stand-in "
+            f"only rehearsals of {name} are on record, such as {newest_first[0].key.short_name}; a stand-in "
             f"trained no model"
         )
     return missing(f"no run of {name} is on record")
@@ -117,11 +117,6 @@ def _told(facts: SmokeFacts, record: RunRecord) -> str:
     found = differences(facts.shape, record.shape)
     more = len(found) - NAMED_DIFFERENCES
     return "; ".join(found[:NAMED_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _name(record: RunRecord) -> str:
-    """As `launcher status` and `verify` take it."""
-    return f"{record.key.experiment}/{record.key.launch_digest[:8]}/{record.key.ordinal}"
 
 
 def _nodes(number: int) -> str:
