@@ -152,7 +152,6 @@ def scripted(launch_script: str, *, adopts: bool = True) -> Runtime:
         return (sys.executable, "-c", "raise SystemExit('made by nobody')")
 
     return Runtime(
-        name="rehearsal",
         launch=launch,
         adopts=adopts,
         takes_values=True,

@@ -6,14 +6,14 @@ submits below its own job: a child of this name is this attempt's, whichever sta
 
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from tools.launcher.coordinator.attempt import Attempt
 from tools.launcher.iris.jobs import IrisError, IrisUnreachable, JobFacts, is_terminal
 from tools.launcher.store.object_store import StoreUnavailable
 from tools.launcher.store.records import EventKind
 
-Record = Callable[[EventKind, dict[str, object]], None]
+Record = Callable[[EventKind, dict[str, Any]], None]
 
 _POLL_SECONDS: Final = 1.0
 _END_SECONDS: Final = 60.0
@@ -124,10 +124,16 @@ class Child:
                 found = self.find()
             except IrisUnreachable as error:
                 if time.monotonic() - answered > PATIENCE_SECONDS:
-                    raise ChildLost(f"{error}; the child job {facts.job_id} may still run") from None
+                    raise ChildLost(
+                        f"Iris at {error.url} has not answered for {PATIENCE_SECONDS:g} s; the child job "
+                        f"{facts.job_id} may still run. Cancel this run when Iris answers, then relaunch"
+                    ) from None
                 continue
             if found is None:
-                raise ChildLost(f"Iris no longer knows the child job {facts.job_id}")
+                raise ChildLost(
+                    f"Iris no longer knows the child job {facts.job_id}. Relaunch: the new attempt resumes from "
+                    "the last checkpoint"
+                )
             facts, answered = found, time.monotonic()
         return facts
 

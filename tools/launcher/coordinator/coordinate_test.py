@@ -400,6 +400,25 @@ def test_a_child_that_iris_forgets_fails_the_step(store, root):
     )
 
 
+def test_a_child_is_followed_only_as_long_as_iris_answers_now_and_then(store, root, monkeypatch):
+    class Away(FakeIris):
+        def describe(self, job_id):
+            if len(self.states) == 1:
+                raise IrisUnreachable("http://iris", 5)
+            return super().describe(job_id)
+
+    monkeypatch.setattr(children, "PATIENCE_SECONDS", 0.1)
+    assignment = submitted(store)
+    runtime = NEVER.model_copy(update={"adopts": False})
+    assert run_coordinator(assignment, store, root.root, runtime, Away("running", "running")) == FAILED
+    record = load_record(store, assignment.key)
+    assert record.leaves_jobs
+    assert record.reason == (
+        f"step {RUN}: Iris at http://iris has not answered for 0.1 s; the child job {record.child_job_ids[0]} may "
+        "still run. Cancel this run when Iris answers, then relaunch"
+    )
+
+
 @pytest.mark.parametrize("adopts", [True, False])
 def test_at_its_deadline_the_run_fails_and_its_child_is_ended(store, root, adopts):
     assignment = submitted(store).model_copy(update={"deadline_seconds": 0})
@@ -444,8 +463,14 @@ def test_what_is_away_for_a_moment_fails_no_run(tmp_path, store, root, away):
     assert run_coordinator(assignment, store, root.root, runtime) == SUCCEEDED
 
 
-@pytest.mark.parametrize("kind", ["cancelled", "cancel_requested"])
-def test_a_cancelled_run_is_not_taken_up_and_its_child_is_ended(store, root, kind):
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("cancelled", "is over already, it is cancelled: wrong data. Relaunch it as a new ordinal\n"),
+        ("cancel_requested", "is being cancelled\n"),
+    ],
+)
+def test_a_cancelled_run_is_not_taken_up_and_its_child_is_ended(store, root, capsys, kind, said):
     assignment = submitted(store)
     append_event(
         store, assignment.key, "coordinator_started", "coordinator", {"job_id": "/tester/coordinator"}
@@ -457,6 +482,7 @@ def test_a_cancelled_run_is_not_taken_up_and_its_child_is_ended(store, root, kin
     iris = FakeIris("running")
     assert run_coordinator(assignment, store, root.root, NEVER, iris) == FAILED
     assert iris.cancelled == [CHILD]
+    assert said in capsys.readouterr().err
     assert len(load_record(store, assignment.key).events) == 3
 
 

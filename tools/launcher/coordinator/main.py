@@ -193,8 +193,9 @@ def _over(key: RunKey, record: RunRecord | None, scheduler: Callable[[], Schedul
         _say(f"{key} has already succeeded")
         return End(exit_code=SUCCEEDED)
     if record.state in (RunState.FAILED, RunState.CANCELLED):
-        reason = f"{key} has already {record.state.value}: {record.reason}. Launch it again as a new ordinal"
-    elif any(event.kind == "cancel_requested" for event in record.events):
+        why = f": {record.reason}" if record.reason else ""
+        reason = f"{key} is over already, it is {record.state.value}{why}. Relaunch it as a new ordinal"
+    elif record.cancel_requests:
         reason = f"{key} is being cancelled"
     else:
         return None

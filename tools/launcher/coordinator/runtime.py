@@ -1,5 +1,6 @@
 """Which programs do the work of a step: the MarinSkyRL runtime, or the rehearsal in its place."""
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ MARINSKYRL_PYTHON = "3.12"  # `requires-python = "==3.12.*"` of its pyproject.to
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class NoMaker(Exception):
+class NoMaker(ValueError):
     """This runtime cannot make a step. The message names the step and the fix."""
 
 
@@ -24,7 +25,6 @@ class Runtime(BaseModel):
     """The commands of a runtime.
 
     Attributes:
-        name: `rehearsal` or `marinskyrl`.
         launch: argv that launches a document file.
         adopts: the launcher, started again, follows the child that it submitted before. Without it the
             launcher may be started only while there is no child.
@@ -37,7 +37,6 @@ class Runtime(BaseModel):
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, extra="forbid")
 
-    name: str
     launch: Callable[[Path], tuple[str, ...]]
     adopts: bool
     withheld: tuple[str, ...] = ()
@@ -100,7 +99,6 @@ def rehearsal_runtime(
         return (*prefix, "evaluate", *step_flags(step), f"--export={export_uri}", *flags)
 
     return Runtime(
-        name="rehearsal",
         launch=launch,
         adopts=True,
         import_artifact=import_artifact,
@@ -120,10 +118,10 @@ def marinskyrl_argv(commit: str, document: Path) -> tuple[str, ...]:
         document: the attempt document, a local file.
 
     Raises:
-        ValueError: `commit` names no commit; a branch would not be pinned.
+        NoMaker: `commit` names no commit; a branch would not be pinned.
     """
     if not _COMMIT.fullmatch(commit):
-        raise ValueError(
+        raise NoMaker(
             f"runtime.launcher_commit is {commit!r}. It must be a commit of 40 lower-case hex digits: pin the "
             "runtime and build the experiment again"
         )
@@ -153,12 +151,6 @@ def marinskyrl_runtime(commit: str) -> Runtime:
     a finished one.
     """
 
-    def launch(document: Path) -> tuple[str, ...]:
-        try:
-            return marinskyrl_argv(commit, document)
-        except ValueError as error:
-            raise NoMaker(str(error)) from None
-
     def refuse(step: GraphStep, *_: str) -> tuple[str, ...]:
         raise NoMaker(
             f"step {step.address} has no finished artifact at {step.output_path} and the MarinSkyRL "
@@ -166,8 +158,7 @@ def marinskyrl_runtime(commit: str) -> Runtime:
         )
 
     return Runtime(
-        name="marinskyrl",
-        launch=launch,
+        launch=functools.partial(marinskyrl_argv, commit),
         adopts=False,
         takes_values=True,
         # Ours name packages for another Python environment; its own must not find them.

@@ -18,7 +18,7 @@ document and job name are the same. What is there decides how it goes on:
 import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from pydantic import SecretStr
 from tools.launcher.coordinator.answer import AnswerProblem, read_answer
 from tools.launcher.coordinator.artifact_record import claim_output, write_run_record
 from tools.launcher.coordinator.attempt import Attempt, is_same_run
-from tools.launcher.coordinator.children import Child, ChildLost
+from tools.launcher.coordinator.children import Child, ChildLost, Record
 from tools.launcher.coordinator.commands import CommandProblem, run_command
 from tools.launcher.coordinator.graph_file import GraphStep
 from tools.launcher.coordinator.manifest import Manifest, read_manifest
@@ -36,9 +36,6 @@ from tools.launcher.coordinator.runtime import Runtime, launcher_environment
 from tools.launcher.coordinator.scrub import Scrubber
 from tools.launcher.iris.jobs import JobFacts
 from tools.launcher.store.objects import Objects
-from tools.launcher.store.records import EventKind
-
-Record = Callable[[EventKind, dict[str, Any]], None]
 
 DOCUMENT_FILE = "launch.yaml"
 

@@ -461,15 +461,15 @@ class IrisGateway:
         except (_NotReached, TransportError) as error:
             raise IrisUnreachable(self.url, self._seconds) from error
         except (IapLoginRequired, IapCredentialsUnavailable, GoogleAuthError) as error:
-            raise LoginNeeded(self.url, _brief(str(error))) from error
+            raise LoginNeeded(self.url, brief(str(error))) from error
         except ConnectError as error:
             if error.code is Code.NOT_FOUND:
                 raise _NotFound(error.message) from error
             if error.code is Code.ALREADY_EXISTS:
                 raise _NameTaken(error.message) from error
             if error.code is Code.UNAUTHENTICATED:
-                raise LoginNeeded(self.url, _brief(error.message)) from error
-            raise JobRefused(_brief(error.message)) from error
+                raise LoginNeeded(self.url, brief(error.message)) from error
+            raise JobRefused(brief(error.message)) from error
 
 
 def connect(url: str, *, give_up_after_seconds: float = 10.0) -> IrisGateway:
@@ -583,7 +583,7 @@ def _exit_code(state: str, code: int) -> int | None:
     return code if state == "failed" and code != 0 else None
 
 
-def _brief(message: str) -> str:
+def brief(message: str) -> str:
     """The beginning of what Iris says; it goes on with all groups of nodes and all constraints."""
     line = " ".join(message.split())
     return line if len(line) <= REFUSAL_LENGTH else line[:REFUSAL_LENGTH] + " ..."

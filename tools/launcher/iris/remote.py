@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools.launcher.iris.gateway import IrisGateway
+from tools.launcher.iris.gateway import IrisGateway, brief
 from tools.launcher.iris.jobs import IrisError, IrisUnreachable, JobRefused, LoginNeeded
 from tools.launcher.iris.route import Route
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 OPENING_SECONDS = 100.0
 """How long a tunnel may take to open. Iris itself gives up after 90 s (Kubernetes) or some 60 s (SSH), and
 then says why and ends what it started."""
-
-REASON_LENGTH = 300
-"""Characters kept of a reason of Iris's."""
 
 _USER_CONFIGS = "~/.config/marin/clusters"
 
@@ -93,7 +90,7 @@ def open_cluster(
             ) from None
         except LoginNeeded as error:
             raise ClusterNotOpened(
-                name, _brief(error.reason), f"{login}, then run the command again"
+                name, _clause(error.reason), f"{login}, then run the command again"
             ) from None
         except JobRefused as error:
             raise ClusterNotOpened(
@@ -159,24 +156,22 @@ def _loaded(config_file: Path) -> tuple[str, str]:
             "its controller is `local`, one that would live and die with this command",
             "Name a cluster that runs, or give the address of its controller with --controller=URL",
         )
-    for kubeconfig in _kubeconfigs(config):
-        if not Path(kubeconfig).expanduser().is_file():
-            raise ClusterNotOpened(
-                name,
-                f"there is no kubeconfig {kubeconfig}, which its configuration names",
-                "Download it from the provider's console to that path, or give the address of the controller with "
-                "--controller=URL",
-            )
+    kubeconfig = _kubeconfig(config)
+    if kubeconfig and not Path(kubeconfig).expanduser().is_file():
+        raise ClusterNotOpened(
+            name,
+            f"there is no kubeconfig {kubeconfig}, which its configuration names",
+            "Download it from the provider's console to that path, or give the address of the controller with "
+            "--controller=URL",
+        )
     return name, config_file.stem
 
 
-def _kubeconfigs(config: "IrisClusterConfig") -> list[str]:
+def _kubeconfig(config: "IrisClusterConfig") -> str:
+    """The file that the tunnel needs, "" if it needs none."""
     if config.auth is not None and config.auth.provider_kind() == "iap":
-        return []  # Reached over HTTPS, without a tunnel.
-    paths = [
-        config.platform.coreweave.kubeconfig_path if config.platform.coreweave is not None else "",
-    ]
-    return [path for path in paths if path]
+        return ""  # Reached over HTTPS, without a tunnel.
+    return config.platform.coreweave.kubeconfig_path if config.platform.coreweave is not None else ""
 
 
 @contextlib.contextmanager
@@ -234,7 +229,7 @@ class _Opening:
             return self._endpoint
 
     def why(self, seconds: float) -> str:
-        said = f" ({_brief(self._said.text)})" if self._said.text else ""
+        said = f" ({_clause(self._said.text)})" if self._said.text else ""
         if self._error is None:
             return f"no way to it opened within {seconds:g} s{said}"
         return f"{_said(self._error)}{said}"
@@ -256,10 +251,8 @@ def _said(error: Any) -> str:
     message = getattr(error, "message", None) or str(error)
     if isinstance(error, KeyError | TypeError | AttributeError):
         message = f"{type(error).__name__}: {message}"
-    return _brief(message) or type(error).__name__
+    return _clause(message) or type(error).__name__
 
 
-def _brief(text: str) -> str:
-    line = " ".join(text.split())
-    line = line if len(line) <= REASON_LENGTH else f"{line[:REASON_LENGTH]} ..."
-    return line.rstrip(".")
+def _clause(text: str) -> str:
+    return brief(text).rstrip(".")

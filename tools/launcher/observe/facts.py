@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tools.launcher.documents.strict_yaml import DocumentError, load_yaml_mapping
 from tools.launcher.iris.jobs import JobFacts
@@ -26,6 +26,8 @@ class Fact(BaseModel):
         expected: what the plan promises.
         seen: what was found; where `ok` is false, what differs.
         evidence: URIs and job ids it was read from.
+        is_known: False if `ok` is false only because something could not be read. Not recorded: see
+            `Verification.is_known`.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -35,6 +37,7 @@ class Fact(BaseModel):
     expected: str
     seen: str
     evidence: tuple[str, ...]
+    is_known: bool = Field(default=True, exclude=True)
 
 
 def tasks_joined(files: RunFiles, attempt_uri: str, root: ObjectRoot, child: JobFacts | None) -> Fact:

@@ -53,26 +53,23 @@ class Findings:
         else:
             self.problems.append(f"{what} {error}".lstrip())
 
-    def fact(self, name: str, expected: str, seen: str, evidence: list[str]) -> tuple[Fact, bool]:
-        """Return the fact, and whether it is known.
-
-        It is known also where something could not be read, if something else speaks against it.
-        """
+    def fact(self, name: str, expected: str, seen: str, evidence: list[str]) -> Fact:
+        """Return the fact, which is known also where something could not be read, if something else denies it."""
         unknown = [f"unknown: {reason}" for reason in dict.fromkeys(self.unknown)]
         said = "; ".join([*self.problems, *unknown]) or seen
-        fact = Fact(
+        return Fact(
             name=name,
             ok=not self.problems and not unknown,
             expected=expected,
             seen=said,
             evidence=tuple(dict.fromkeys(evidence)),
+            is_known=not unknown or bool(self.problems),
         )
-        return fact, not unknown or bool(self.problems)
 
 
 def tasks_joined(
     files: RunFiles, attempt_id: str, reader: Reader, child: JobFacts | None, unasked: str
-) -> tuple[Fact, bool]:
+) -> Fact:
     """All expected tasks joined before the first step.
 
     Task 0 starts the training driver once all nodes have joined, and every other task ends well only after
@@ -85,9 +82,6 @@ def tasks_joined(
         reader: of what it left.
         child: its job, None if the scheduler does not tell.
         unasked: why the scheduler was not asked or did not answer, "" if it did.
-
-    Returns:
-        the fact, and whether it is known.
     """
     count, found = files.num_nodes, Findings()
     expected = f"{count} {'task' if count == 1 else 'tasks'}, all of them in the gang that trained"
@@ -125,14 +119,11 @@ def tasks_joined(
     return found.fact("tasks_joined", expected, seen, evidence)
 
 
-def model_loaded_as_declared(files: RunFiles, attempt_id: str, reader: Reader) -> tuple[Fact, bool]:
+def model_loaded_as_declared(files: RunFiles, attempt_id: str, reader: Reader) -> Fact:
     """The driver was told to load the declared model through the declared path.
 
     The resolved document is what the trainer gets, written by the process that starts it. That it was loaded
     follows from the steps that were made with it.
-
-    Returns:
-        the fact, and whether it is known.
     """
     found = Findings()
     name = files.resolved_config_uri.rsplit("/", 1)[-1]
@@ -179,12 +170,8 @@ def model_loaded_as_declared(files: RunFiles, attempt_id: str, reader: Reader) -
     )
 
 
-def optimizer_steps_advanced(files: RunFiles, attempt_id: str, reader: Reader) -> tuple[Fact, bool]:
-    """The optimizer made at least one step, by the terminal manifest and the checkpoint root.
-
-    Returns:
-        the fact, and whether it is known.
-    """
+def optimizer_steps_advanced(files: RunFiles, attempt_id: str, reader: Reader) -> Fact:
+    """The optimizer made at least one step, by the terminal manifest and the checkpoint root."""
     found = Findings()
     evidence = [files.terminal_manifest_uri]
     step: int | None = None
@@ -215,12 +202,8 @@ def optimizer_steps_advanced(files: RunFiles, attempt_id: str, reader: Reader) -
 
 def terminal_artifacts_exist(
     files: RunFiles, attempt_id: str, reader: Reader, *, recorded_state: str
-) -> tuple[Fact, bool]:
-    """Manifest, attempt record, checkpoint and export exist, belong to the attempt, and agree.
-
-    Returns:
-        the fact, and whether it is known.
-    """
+) -> Fact:
+    """Manifest, attempt record, checkpoint and export exist, belong to the attempt, and agree."""
     found = Findings()
     if recorded_state != "succeeded":
         found.problems.append(f"the run's record says {recorded_state}")

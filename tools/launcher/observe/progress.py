@@ -68,8 +68,7 @@ def follow(
 
     It ends when the record does; when the coordinator's job has ended or is unknown to Iris and the record,
     read once more, has no end; when the child has failed and the coordinator says nothing for
-    `silence_seconds`;
-    and when Iris does not answer for `unreachable_seconds`.
+    `silence_seconds`; and when Iris does not answer for `unreachable_seconds`.
 
     Args:
         store, key: the record.

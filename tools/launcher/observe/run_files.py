@@ -138,9 +138,14 @@ def answering_attempt(record: RunRecord, files: RunFiles, object_root: ObjectRoo
     if not is_reused(record, files):
         return files.attempt_id
     try:
-        made_by = read_object(object_root, files.terminal_manifest_uri).get("attempt_id")
+        return attempt_named_in(read_object(object_root, files.terminal_manifest_uri), files)
     except Unreadable:
         return files.attempt_id
+
+
+def attempt_named_in(manifest: dict[str, Any], files: RunFiles) -> str:
+    """Return the id of the attempt that wrote a terminal manifest, the record's own if it names none."""
+    made_by = manifest.get("attempt_id")
     return made_by if isinstance(made_by, str) and made_by.isalnum() else files.attempt_id
 
 

@@ -170,7 +170,7 @@ def read_status(
 
 
 def _asked_to_cancel(record: RunRecord) -> str:
-    asked = [event.facts.get("authorized") for event in record.events if event.kind == "cancel_requested"]
+    asked = [event.facts.get("authorized") for event in record.cancel_requests]
     if not asked or record.state in (RunState.CANCELLED, RunState.SUCCEEDED):
         return ""
     return asked[-1] if isinstance(asked[-1], str) else "unknown"

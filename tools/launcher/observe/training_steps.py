@@ -74,7 +74,7 @@ def _attempts_before(files: RunFiles, attempt_id: str, root: ObjectRoot) -> list
     others = [
         name
         for name in sorted(names)
-        if name not in files.attempts and 0 < _written_ns(files, name, root) <= written
+        if name not in (attempt_id, *own) and 0 < _written_ns(files, name, root) <= written
     ]
     return sorted([*own, *others], key=lambda name: _written_ns(files, name, root), reverse=True)
 

@@ -1,8 +1,9 @@
 """Is the run what its plan promised? Four facts, each with the evidence it was read from."""
 
+import contextlib
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.iris.jobs import IrisError, JobFacts
 from tools.launcher.observe import marinskyrl_facts
@@ -15,7 +16,13 @@ from tools.launcher.observe.facts import (
     terminal_artifacts_exist,
 )
 from tools.launcher.observe.marinskyrl_files import Reader, Unknown, result_at
-from tools.launcher.observe.run_files import RunFiles, answering_attempt, is_reused, run_files
+from tools.launcher.observe.run_files import (
+    RunFiles,
+    answering_attempt,
+    attempt_named_in,
+    is_reused,
+    run_files,
+)
 from tools.launcher.observe.scheduler import Describes
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import ObjectStore, StoreError
@@ -40,8 +47,6 @@ class Verification(BaseModel):
     Attributes:
         verified: True only if all four facts hold.
         rehearsal: True if the files say that a stand-in made them: the launch works, no model was trained.
-        is_known: False if something could not be read that may yet speak for the run. Asked where it can be
-            read, the answer may be another; this one is shown and not recorded.
         attempt_id: whose files were read; another run's if its step was reused.
         facts: in the order of FACT_NAMES.
     """
@@ -52,7 +57,15 @@ class Verification(BaseModel):
     rehearsal: bool
     attempt_id: str
     facts: tuple[Fact, Fact, Fact, Fact]
-    is_known: bool = Field(default=True, exclude=True)
+
+    @property
+    def is_known(self) -> bool:
+        """False if something could not be read that may yet speak for the run.
+
+        Asked where it can be read, the answer may be another; this one is shown and not recorded. One fact that
+        is denied for certain is an answer, whatever else could not be read.
+        """
+        return self.verified or any(fact.is_known and not fact.ok for fact in self.facts)
 
 
 def verify_run(
@@ -114,12 +127,10 @@ def _verify_marinskyrl(
 ) -> Verification:
     attempt_id, (child, unasked) = files.attempt_id, _child(record, gateway)
     if is_reused(record, files):
-        try:
-            made_by = result_at(files.terminal_manifest_uri, reader).get("attempt_id")
-            attempt_id = made_by if isinstance(made_by, str) and made_by.isalnum() else attempt_id
-        except (Unreadable, Unknown):
-            pass  # It is the finding of the facts that look there.
-    answers = (
+        # What cannot be read is the finding of the facts that look there.
+        with contextlib.suppress(Unreadable, Unknown):
+            attempt_id = attempt_named_in(result_at(files.terminal_manifest_uri, reader), files)
+    facts = (
         marinskyrl_facts.tasks_joined(files, attempt_id, reader, child, unasked),
         marinskyrl_facts.model_loaded_as_declared(files, attempt_id, reader),
         marinskyrl_facts.optimizer_steps_advanced(files, attempt_id, reader),
@@ -127,15 +138,8 @@ def _verify_marinskyrl(
             files, attempt_id, reader, recorded_state=record.state.value
         ),
     )
-    (first, _), (second, _), (third, _), (fourth, _) = answers
-    verified = all(fact.ok for fact, _ in answers)
     return Verification(
-        verified=verified,
-        rehearsal=False,
-        attempt_id=attempt_id,
-        facts=(first, second, third, fourth),
-        # One fact that is denied for certain is an answer, whatever else could not be read.
-        is_known=verified or any(known and not fact.ok for fact, known in answers),
+        verified=all(fact.ok for fact in facts), rehearsal=False, attempt_id=attempt_id, facts=facts
     )
 
 

@@ -148,6 +148,28 @@ def test_steps_of_another_documents_attempt_count_where_this_one_resumed(tmp_pat
     assert "the last step is 1" in fact(verify(run), "optimizer_steps_advanced").seen
 
 
+def test_a_reused_steps_training_may_have_begun_with_an_attempt_of_this_document(tmp_path):
+    """Attempt 1 trained two steps, another document's attempt the last one; attempt 2 reused what that made."""
+    run, maker = finished_run(tmp_path), "b" * 12
+    own, theirs = f"{run.attempt_uri}/metrics.jsonl", f"{TMP}/attempts/{maker}/metrics.jsonl"
+    lines = run.path(own).read_bytes().splitlines(keepends=True)
+    for seconds, (uri, content) in enumerate(((own, lines[:2]), (theirs, lines[2:])), start=1):
+        run.write(uri, b"".join(content))
+        os.utime(run.path(uri), (seconds, seconds))
+    manifest = json.loads(run.path(f"{OUT}/terminal.json").read_bytes())
+    run.write(f"{OUT}/terminal.json", manifest | {"attempt_id": maker})
+    again = run.key.model_copy(update={"ordinal": 2})
+    for kind, facts in (
+        ("intent", record_facts(run)),
+        ("step_reused", {"step": "cats@1"}),
+        ("succeeded", {}),
+    ):
+        append_event(run.store, again, kind, "ann@desk", facts)
+    verification = verify_run(load_record(run.store, again), run.store, run.root, None)
+    assert verification.attempt_id == maker
+    assert fact(verification, "optimizer_steps_advanced").evidence[:2] == (theirs, own)
+
+
 def record_facts(run):
     """What the intent of attempt 1 says, for one of the next."""
     first = load_record(run.store, run.key.model_copy(update={"ordinal": 1}))

@@ -258,10 +258,11 @@ def _submit_or_adopt(request: JobRequest, iris: Gateway, say: Callable[[str], No
 def _refuse_foreign(facts: JobFacts | None, job_id: str, request: JobRequest) -> None:
     """Refuse to follow a job that is not this attempt's: its arguments name document and object root."""
     if facts is not None and facts.argv[1:] != request.argv[1:]:  # Iris may replace the interpreter.
+        first = request.argv.index("task")
         raise LaunchFailed(
             f"the job {job_id} was submitted for another document or object root: its command ends "
-            f"{' '.join(facts.argv[-2:])!r}, this attempt's {' '.join(request.argv[-2:])!r}. It is left alone; "
-            "launch as a new ordinal"
+            f"{' '.join(facts.argv[first:])!r}, this attempt's {' '.join(request.argv[first:])!r}. It is left "
+            "alone; launch as a new ordinal"
         )
 
 

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tools.launcher.documents.canonical import sha256_hex
+from tools.launcher.iris.delivered_secrets import DIRECTORY_VARIABLE
 from tools.launcher.iris.jobs import (
     IrisUnreachable,
     JobFacts,
@@ -232,6 +233,28 @@ def test_a_job_of_another_document_is_not_followed(root, error):
     assert f"the job {CHILD} was submitted for another document or object root: its command" in answer.failure
     assert answer.failure.endswith("It is left alone; launch as a new ordinal")
     assert not iris.cancelled
+
+
+def test_a_job_of_another_document_is_told_from_this_one_whatever_credentials_both_have(root, tmp_path):
+    names = ("HF_TOKEN", "WANDB_API_KEY")
+    for name in names:
+        (tmp_path / name).write_text("value")
+    theirs = document_bytes(run__seed=3)
+    flags = tuple(f"--credential={name}" for name in names)
+    other = _facts("running", data=theirs)
+    iris = FakeIris([other.model_copy(update={"argv": (*other.argv, *flags)})], JobNameTaken(CHILD))
+    answer = launch(
+        document_bytes(),
+        source="launch.yaml",
+        object_root_url="file:///tmp/objects",
+        object_root=root,
+        code_archive=b"zip",
+        gateway=lambda: iris,
+        environ={DIRECTORY_VARIABLE: str(tmp_path)},
+        say=lambda _: None,
+        credentials=names,
+    )
+    assert sha256_hex(theirs) in answer.failure and sha256_hex(document_bytes()) in answer.failure
 
 
 def test_a_child_that_has_ended_is_judged_and_not_made_again(root):
