@@ -14,6 +14,7 @@ from tools.launcher.cli.run_place import (
     RunPlace,
     add_run_arguments,
     asking,
+    credentials_of,
     place_of,
     store_of,
 )
@@ -92,7 +93,7 @@ def _cancel(
         why = f": {record.reason}" if record.reason else ""
         print(f"over already, nothing to cancel: {record.state}{why}")
         return exit_codes.OK
-    _refuse_secrets(record, authorization)
+    refuse_values_in("--authorize", str(authorization), credentials_of(record), os.environ)
     place = place_of(record, store, flags, os.environ, who)
     try:
         with asking(place) as gateway:
@@ -115,12 +116,6 @@ def _cancel(
         )
         return exit_codes.UNKNOWN
     return _show_outcome(outcome, store, place)
-
-
-def _refuse_secrets(record: RunRecord, authorization: Authorization | None) -> None:
-    names = record.events[0].facts.get("credentials")
-    known = [str(name) for name in names] if isinstance(names, list) else []
-    refuse_values_in("--authorize", str(authorization), known, os.environ)
 
 
 def _show_what_runs(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tools.launcher.cli import exit_codes
+from tools.launcher.cli import exit_codes, plan_command
 from tools.launcher.cli.commands import COMMANDS, run
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.launch_follow import wait_on_disk
@@ -175,6 +175,14 @@ def test_the_answer_about_a_run_that_goes_on_is_not_recorded(tmp_path, capsys):
     going.finish()
     assert run(["verify", "cats"]) == exit_codes.OK
     assert [event.kind for event in going.record().events[-2:]] == ["succeeded", "verified"]
+
+
+def test_a_folder_is_no_plan(tmp_path, capsys):
+    """It was a traceback."""
+    assert plan_command.run([f"--plan={tmp_path}"]) == exit_codes.USAGE
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path}: Is a directory. Name a file that the experiment's build made\n"
+    )
 
 
 def test_errors_of_our_world_become_sentences(capsys):

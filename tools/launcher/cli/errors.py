@@ -14,6 +14,8 @@ from tools.launcher.cli.launch_problems import (
 )
 from tools.launcher.cli.run_selection import NoSuchRun
 from tools.launcher.cli.runfiles_paths import WrongFile
+from tools.launcher.coordinator.artifact_record import ArtifactMismatch
+from tools.launcher.coordinator.graph_file import GraphProblem
 from tools.launcher.documents.strict_yaml import DocumentError
 from tools.launcher.iris.jobs import IrisError
 from tools.launcher.iris.local.shapes import ShapeNotOffered
@@ -36,6 +38,7 @@ _STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (NoSuchRun, exit_codes.USAGE),
     (BundleError, exit_codes.USAGE),
     (LaunchMismatch, exit_codes.USAGE),
+    (GraphProblem, exit_codes.USAGE),
     (CodeIncomplete, exit_codes.USAGE),
     (LockUnreadable, exit_codes.USAGE),
     (NoSuchStage, exit_codes.USAGE),
@@ -48,6 +51,7 @@ _STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (TurnRefused, exit_codes.REFUSED),
     (ShapeNotOffered, exit_codes.REFUSED),
     (RelaunchRefused, exit_codes.REFUSED),
+    (ArtifactMismatch, exit_codes.REFUSED),
     (StateFolderUnusable, exit_codes.USAGE),
     (LocalClusterError, exit_codes.UNKNOWN),
     (ClaimRefused, exit_codes.REFUSED),

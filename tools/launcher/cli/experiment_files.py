@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tools.launcher.catalog.cards import ClusterCard
 from tools.launcher.catalog.load import load_cluster_card
-from tools.launcher.cli.runfiles_paths import WrongFile, located
+from tools.launcher.cli.runfiles_paths import WrongFile, add_target_files, read_located
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
 from tools.launcher.render.plan import LaunchPlan
 from tools.launcher.store.bundles import BundleDigests, LaunchBundle, verify_bundle
@@ -39,17 +39,7 @@ class ExperimentFiles(BaseModel):
 
 def add_file_arguments(parser: Any) -> None:
     """Add the flags through which a verb's target names its files."""
-    group = parser.add_argument_group(
-        "files", "set by the experiment's target; paths, or paths in its runfiles"
-    )
-    for name, what in (
-        ("launch", "pinned launch document"),
-        ("digest", "digest file"),
-        ("graph", "graph document"),
-        ("plan", "plan"),
-        ("cluster", "cluster card"),
-    ):
-        group.add_argument(f"--{name}", required=True, metavar="FILE", help=what)
+    add_target_files(parser, ("launch", "digest", "graph", "plan", "cluster"))
 
 
 def read_experiment_files(flags: Any) -> ExperimentFiles:
@@ -61,10 +51,10 @@ def read_experiment_files(flags: Any) -> ExperimentFiles:
         DocumentError: the launch document or the card cannot be read.
     """
     bundle = LaunchBundle(
-        launch_yaml=_read(flags.launch),
-        graph_json=_read(flags.graph),
-        plan_json=_read(flags.plan),
-        digest_text=_read(flags.digest).decode("utf-8", "replace"),
+        launch_yaml=read_located(flags.launch),
+        graph_json=read_located(flags.graph),
+        plan_json=read_located(flags.plan),
+        digest_text=read_located(flags.digest).decode("utf-8", "replace"),
     )
     digests = verify_bundle(bundle)
     return ExperimentFiles(
@@ -73,7 +63,7 @@ def read_experiment_files(flags: Any) -> ExperimentFiles:
         launch=load_yaml_mapping(bundle.launch_yaml, source=flags.launch),
         graph=_graph(bundle.graph_json, flags.graph),
         plan=_plan(bundle.plan_json, flags.plan),
-        cluster=load_cluster_card(_read(flags.cluster), source=flags.cluster),
+        cluster=load_cluster_card(read_located(flags.cluster), source=flags.cluster),
     )
 
 
@@ -124,10 +114,3 @@ def _plan(data: bytes, path: str) -> LaunchPlan:
 
 def _foreign(path: str, problem: str) -> WrongFile:
     return WrongFile(f"{path} is not of this launcher's making: {problem}. Build the experiment again")
-
-
-def _read(path: str) -> bytes:
-    try:
-        return located(path).read_bytes()
-    except OSError as error:
-        raise WrongFile(f"{path}: {error.strerror}. Name a file that the experiment's build made") from None

@@ -11,6 +11,7 @@ from tools.launcher.iris.jobs import IrisError
 from tools.launcher.iris.local.control import ensure_running
 from tools.launcher.iris.local.shapes import GangShape
 from tools.launcher.iris.remote import open_cluster
+from tools.launcher.iris.route import Route
 
 IRIS_GIVE_UP_SECONDS = 10.0
 """How long one question to a controller may take. The Iris client itself would try for 30 minutes."""
@@ -43,8 +44,24 @@ def _local(state: Path, shape: GangShape, stack: contextlib.ExitStack) -> IrisGa
 
 
 def _remote(place: LaunchPlace, stack: contextlib.ExitStack) -> IrisGateway | IrisError:
-    with said_if_slow(f"opening the way to {place.cluster}"):
-        try:
-            return stack.enter_context(open_cluster(place.route, give_up_after_seconds=IRIS_GIVE_UP_SECONDS))
-        except IrisError as error:
-            return error
+    try:
+        return stack.enter_context(remote_gateway(place.route, place.cluster))
+    except IrisError as error:
+        return error
+
+
+@contextlib.contextmanager
+def remote_gateway(route: Route, cluster: str) -> Iterator[IrisGateway]:
+    """Yield a gateway to a cluster of others.
+
+    Args:
+        route: the way to it.
+        cluster: its name, for whoever waits.
+
+    Raises:
+        ClusterNotOpened: there is no way to it.
+    """
+    with contextlib.ExitStack() as stack:
+        with said_if_slow(f"opening the way to {cluster}"):
+            gateway = stack.enter_context(open_cluster(route, give_up_after_seconds=IRIS_GIVE_UP_SECONDS))
+        yield gateway

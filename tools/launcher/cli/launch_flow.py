@@ -12,10 +12,11 @@ from tools.launcher.cli import exit_codes
 from tools.launcher.cli.existing_outputs import contradiction, finished_steps
 from tools.launcher.cli.experiment_files import ExperimentFiles
 from tools.launcher.cli.gates_display import show_gates
+from tools.launcher.cli.launch_arguments import agreeing_arguments
 from tools.launcher.cli.launch_cluster import opened
 from tools.launcher.cli.launch_dry_run import requests_text
 from tools.launcher.cli.launch_follow import conclude
-from tools.launcher.cli.launch_gates import launch_gates
+from tools.launcher.cli.launch_gates import gang_of, launch_gates
 from tools.launcher.cli.launch_place import LaunchPlace
 from tools.launcher.cli.launch_problems import NoSuchStage
 from tools.launcher.cli.launch_question import NOT_SUBMITTED, Stakes, agree_here
@@ -25,7 +26,9 @@ from tools.launcher.cli.shipped_requirements import coordinator_requirements
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.jobs import IrisError
 from tools.launcher.iris.local.shapes import GangShape, check_offered
+from tools.launcher.rehearsal.limits import FORWARDED_PREFIX
 from tools.launcher.render.plan import plan_text
+from tools.launcher.store.bundles import LaunchBundle
 from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.objects import FolderObjects
 from tools.launcher.store.records import RunRecord, list_records
@@ -71,13 +74,8 @@ class Launching(BaseModel):
 
     @property
     def gang(self) -> GangShape:
-        """The gang that the plan asks for."""
-        allocation = self.files.plan.allocation
-        return GangShape(
-            gpu_variant=str(allocation["gpu_variant"]),
-            gpus_per_node=int(allocation["gpus_per_node"]),
-            num_nodes=int(allocation["num_nodes"]),
-        )
+        """The gang that is asked for."""
+        return gang_of(self.files)
 
     def facts(self, ordinal: int, gates: dict[str, Any]) -> LaunchFacts:
         """Return the facts of the launch's attempt `ordinal`, after gates that say `gates`."""
@@ -98,7 +96,7 @@ class Launching(BaseModel):
             rehearsal_variables={
                 name: value
                 for name, value in os.environ.items()
-                if name.startswith("SLIPWAY_REHEARSAL_") and place.runtime == "rehearsal"
+                if name.startswith(FORWARDED_PREFIX) and place.runtime == "rehearsal"
             },
             store_variables=place.store_variables(os.environ),
             requirements=b"" if place.is_local else coordinator_requirements(),
@@ -127,15 +125,12 @@ def prepared(
     Raises:
         NoSuchStage, AuthorizationInvalid, OverrideError: the command line is wrong.
     """
-    for flag, words in (("--override", flags.override), ("--authorize", [flags.authorize or ""])):
-        refuse_values_in(flag, "\n".join(words), declared_credentials(files.bundle), os.environ)
+    check_reasons(files.bundle, flags)
     if flags.authorize and not flags.relaunch:
         raise AuthorizationInvalid(
             "--authorize answers for a relaunch, and this is none: nobody needs to answer for a first launch. Add "
             "--relaunch, or leave it out"
         )
-    # The gates read them once more, after a cluster was started or reached: a mistake shall not cost that.
-    collect_overrides(flags.override, allow_dirty=None)
     stage = flags.stage or files.graph["default_stage"]
     # A dry run asks nobody, so nobody needs to answer for it.
     answered = flags.relaunch and not flags.dry_run
@@ -151,6 +146,23 @@ def prepared(
         source=read_source_state(os.environ),
         authorized=str(parse_authorization(flags.authorize)) if answered else None,
     )
+
+
+def check_reasons(bundle: LaunchBundle, flags: Any) -> None:
+    """Check what is going to be recorded of a command line as somebody's word.
+
+    Args:
+        bundle: declares the credentials, whose values nobody shall write there.
+        flags: `override` and `authorize` are read.
+
+    Raises:
+        AuthorizationInvalid: one holds the value of a credential.
+        OverrideError: an override that cannot be taken.
+    """
+    for flag, words in (("--override", flags.override), ("--authorize", [flags.authorize or ""])):
+        refuse_values_in(flag, "\n".join(words), declared_credentials(bundle), os.environ)
+    # The gates read them once more, after a cluster was started or reached: a mistake shall not cost that.
+    collect_overrides(flags.override, allow_dirty=None)
 
 
 def launch(launching: Launching, flags: Any, *, agreeing: str | None = None) -> int:
@@ -180,12 +192,10 @@ def launch(launching: Launching, flags: Any, *, agreeing: str | None = None) -> 
         if decided is not None:
             complete(store, decided, files.bundle)
             return conclude(decided, place, store, None, who=launching.source.who, detach=flags.detach)
-    objects = place.objects()
-    if objects is not None:
-        contradicted = contradiction(files.bundle.graph_json, launching.stage, FolderObjects(objects))
-        if contradicted is not None:
-            sys.stderr.write(f"refused: {contradicted}. Nothing was submitted\n")
-            return exit_codes.REFUSED
+    contradicted = _contradiction(launching)
+    if contradicted is not None:
+        sys.stderr.write(f"refused: {contradicted}. Nothing was submitted\n")
+        return exit_codes.REFUSED
     with opened(place, launching.gang) as cluster:
         if newest is not None and newest.state.is_live and not flags.relaunch:
             # It has its job: whatever the gates say now, nothing is submitted, and nobody needs to agree.
@@ -243,8 +253,16 @@ def _relaunch(
         return prepare_relaunch(store, gateway, earlier, launching.source.who)
 
 
+def _contradiction(launching: Launching) -> str | None:
+    """Why what lies at the plan's output paths would stop it; None also where they are not read from here."""
+    objects = launching.place.objects()
+    if objects is None:
+        return None
+    return contradiction(launching.files.bundle.graph_json, launching.stage, FolderObjects(objects))
+
+
 def _resumption(launching: Launching, ordinal: int) -> str:
-    """What the attempt will resume from; of a first one only if there is something to say."""
+    """What the attempt will resume from, if nothing contradicts; of a first one only what there is to say."""
     trained = _trained(launching)
     if not trained:
         return ""
@@ -298,7 +316,11 @@ def _dry_run(launching: Launching, flags: Any) -> int:
         newest = max((record.key.ordinal for record in earlier), default=0)
         attempt = f"attempts on record: {newest}"
     facts = launching.facts(max(newest + (1 if flags.relaunch else 0), 1), {})
-    sys.stdout.write(_resumption(launching, facts.ordinal))
+    contradicted = _contradiction(launching)
+    if contradicted is None:
+        sys.stdout.write(_resumption(launching, facts.ordinal))
+    else:
+        sys.stdout.write(f"a launch would be refused: {contradicted}\n")
     sys.stdout.write(requests_text(files.bundle, files.digests.launch, facts, attempt=attempt))
     return exit_codes.OK
 
@@ -315,15 +337,7 @@ def _earlier(launching: Launching, store: ObjectStore) -> list[RunRecord]:
 def _agreeing_command(files: ExperimentFiles, flags: Any) -> str:
     """The command line of this launch, with --yes."""
     typed = [
-        *(
-            f"--{name}={value}"
-            for name in ("stage", "store", "controller")
-            if (value := getattr(flags, name))
-        ),
-        *(["--detach"] if flags.detach else []),
-        *(["--relaunch", f"--authorize={flags.authorize}"] if flags.relaunch else []),
-        *(["--allow-dirty"] if flags.allow_dirty else []),
-        *(f"--override={answer}" for answer in flags.override),
-        "--yes",
+        *(["--relaunch"] if flags.relaunch else []),
+        *agreeing_arguments(flags, "stage", "store", "controller", "authorize"),
     ]
     return f"tools/bazel run {verb_target(files.plan.experiment, 'launch')} -- {shlex.join(typed)}"

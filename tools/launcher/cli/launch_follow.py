@@ -19,7 +19,7 @@ from tools.launcher.iris.local.state import LocalClusterError
 from tools.launcher.observe.progress import FollowEnd, follow
 from tools.launcher.observe.verify import verify_run
 from tools.launcher.store.object_store import ObjectStore
-from tools.launcher.store.records import RunKey, RunRecord, load_record, record_prefix
+from tools.launcher.store.records import RunKey, RunRecord, record_prefix, reload_record
 from tools.launcher.store.remembered_reads import RememberedReads
 from tools.launcher.submit.machine import SubmitOutcome, SubmitState
 from tools.launcher.submit.settle import settle
@@ -88,9 +88,7 @@ def _follow(key: RunKey, place: LaunchPlace, store: ObjectStore, gateway: IrisGa
             )
         sys.stderr.write(f"error: {last.message}. {help_}\n")
         return exit_codes.UNKNOWN
-    record = load_record(store, key)
-    if record is None:
-        raise AssertionError(f"{key}: the record vanished from the store")
+    record = reload_record(store, key)
     return verify_and_show(settle(store, gateway, record, who), place, store, gateway, who)
 
 

@@ -6,10 +6,11 @@ from typing import Any
 from tools.launcher.cli.cluster_gates import cluster_gates
 from tools.launcher.cli.experiment_files import ExperimentFiles
 from tools.launcher.cli.launch_place import LaunchPlace
-from tools.launcher.cli.runfiles_paths import WrongFile, located
+from tools.launcher.cli.runfiles_paths import read_located
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.jobs import IrisError
 from tools.launcher.iris.local.shapes import GangShape
+from tools.launcher.rehearsal.limits import FORWARDED_PREFIX
 from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.records import RunRecord, list_records
 from tools.launcher.submit.gates.budget import BudgetFacts, budget_gate, load_budget
@@ -29,7 +30,6 @@ _LOCAL = "the local Iris: nothing is at stake"
 _AT_STAKE: tuple[GateId, ...] = ("clean-tree", "fixed-version", "budget", "smoke")
 """Gates of a cluster that others use and pay for."""
 
-_REHEARSAL_SETTINGS = "SLIPWAY_REHEARSAL_"
 _REHEARSAL = "a rehearsal contacts none of the services they are for"
 
 
@@ -64,12 +64,7 @@ def launch_gates(
         StoreError: the store failed.
     """
     overrides = collect_overrides(flags.override, allow_dirty=source.who if flags.allow_dirty else None)
-    allocation = files.launch["iris"]["allocation"]
-    gang = GangShape(
-        gpu_variant=allocation["gpu_variant"],
-        gpus_per_node=allocation["gpus_per_node"],
-        num_nodes=allocation["num_nodes"],
-    )
+    gang = gang_of(files)
     steps = steps_of_stage(files.bundle.graph_json, stage)
     reachable, placeable = cluster_gates(files.cluster, place, gang, gateway)
     if place.is_local:
@@ -84,6 +79,16 @@ def launch_gates(
             own += (_budget(files, gang, flags.budget), _smoke(files, gang, store))
     return evaluate(
         (*own, _credentials(files, flags, place, credentials, environ), reachable, placeable), overrides
+    )
+
+
+def gang_of(files: ExperimentFiles) -> GangShape:
+    """Return the gang that the launch document asks for."""
+    allocation = files.launch["iris"]["allocation"]
+    return GangShape(
+        gpu_variant=allocation["gpu_variant"],
+        gpus_per_node=allocation["gpus_per_node"],
+        num_nodes=allocation["num_nodes"],
     )
 
 
@@ -112,10 +117,7 @@ def _budget(files: ExperimentFiles, gang: GangShape, path: str | None) -> Gate:
     )
     if path is None:
         return budget_gate(facts, None)
-    try:
-        data = located(path).read_bytes()
-    except OSError as error:
-        raise WrongFile(f"{path}: {error.strerror}. Name the repository's budget file") from None
+    data = read_located(path, fix="Name the repository's budget file")
     return budget_gate(facts, load_budget(data, source=path))
 
 
@@ -167,7 +169,7 @@ def _credentials(
             place.route.controller or "",
         ],
         "the request's environment": {
-            **{name: value for name, value in environ.items() if name.startswith(_REHEARSAL_SETTINGS)},
+            **{name: value for name, value in environ.items() if name.startswith(FORWARDED_PREFIX)},
             **place.store_variables(environ),
         },
     }

@@ -140,9 +140,7 @@ def launch_place(
             f"the cluster card '{card.name}' does not say its scheduler, so nothing can be submitted there. "
             "Write `scheduler: iris` into the card"
         )
-    controller = flags.controller or environ.get(CONTROLLER_VARIABLE) or None
-    if controller is not None:
-        check_controller(controller)
+    controller = controller_of(flags, environ)
     if not address:
         if not flags.dry_run:
             raise PlaceRefused(no_store(card.name))
@@ -187,15 +185,21 @@ def _embedded(address: str | None, here: LocalEnvironment) -> LaunchPlace:
     )
 
 
-def check_controller(url: str) -> None:
-    """Raise ControllerAddressError unless `url` is the address of a controller."""
-    if not _is_controller(url):
+def controller_of(flags: Any, environ: Mapping[str, str]) -> str | None:
+    """Return the address of a controller that flags or environment give, None if they give none.
+
+    Raises:
+        ControllerAddressError: what they give is no such address.
+    """
+    url: str | None = flags.controller or environ.get(CONTROLLER_VARIABLE) or None
+    if url is not None and not _is_controller(url):
         # A password before the host is nobody's to read in a log.
         shown = re.sub(r"//.*@", "//…@", url, flags=re.DOTALL)
         raise ControllerAddressError(
             f"controller {shown!r} is not the address of an Iris controller. Give one such as "
             "http://127.0.0.1:10000"
         )
+    return url
 
 
 def _is_controller(url: str) -> bool:

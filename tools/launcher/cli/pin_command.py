@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tools.launcher.cli import exit_codes
-from tools.launcher.cli.runfiles_paths import WrongFile, located
+from tools.launcher.cli.runfiles_paths import WrongFile, add_target_files, read_located
 from tools.launcher.documents.canonical import digest_of
 from tools.launcher.documents.files import write_atomically
 from tools.launcher.documents.printable import printable
@@ -37,7 +37,8 @@ From then on a build refuses another recipe under this version (ART-17), and ano
 entry says why it may go on from the checkpoints. Commit the file. It changes nothing else, and writes nothing if
 the version is pinned already.
 
-Exit status: 0 pinned, or already so; 2 wrong usage; 3 refused: another recipe has this version.
+Exit status: 0 pinned, or already so; 2 wrong usage; 3 refused: the version has another recipe or runtime, or is
+not fixed.
 
 examples:
   tools/bazel run //experiments/cat_count:pin
@@ -67,16 +68,7 @@ class _Build(BaseModel):
 def add_arguments(parser: Any) -> None:
     """Add the flags of `pin`."""
     parser.add_argument("--dry-run", action="store_true", help="print what would change, and write nothing")
-    group = parser.add_argument_group(
-        "files", "set by the experiment's target; paths, or paths in its runfiles"
-    )
-    for name, what in (
-        ("launch", "pinned launch document"),
-        ("digest", "digest file"),
-        ("graph", "graph document"),
-    ):
-        group.add_argument(f"--{name}", required=True, metavar="FILE", help=what)
-    group.add_argument(
+    add_target_files(parser, ("launch", "digest", "graph")).add_argument(
         "--ledger", required=True, metavar="FILE", help="ledger to write, from the root of the source tree"
     )
 
@@ -96,7 +88,7 @@ def run(flags: Any) -> int:
         )
         return exit_codes.USAGE
     except _Refused as refused:
-        sys.stderr.write(f"error: {refused}\n")
+        sys.stderr.write(f"refused: {refused}\n")
         return exit_codes.REFUSED
 
 
@@ -174,12 +166,12 @@ def _require_allowed(build: _Build, pin: PinnedVersion | None) -> None:
 
 def _build(flags: Any) -> _Build:
     """Read the outputs of the build. Raises WrongFile for what no build of this launcher made."""
-    launch = load_yaml_mapping(_read(flags.launch), source=flags.launch)
+    launch = load_yaml_mapping(read_located(flags.launch), source=flags.launch)
     digests = _digests(flags.digest)
     if digest_of(launch) != digests.launch:
         raise WrongFile(f"{flags.launch} and {flags.digest} are of two builds. Build the experiment again")
     try:
-        graph = json.loads(_read(flags.graph))
+        graph = json.loads(read_located(flags.graph))
         (step,) = (step for step in graph["steps"] if step["kind"] == "skyrl")
         build = _Build(
             name=step["name"],
@@ -211,16 +203,9 @@ def _says_fresh(launch: dict[str, Any]) -> bool:
 
 def _digests(path: str) -> LaunchDigests:
     try:
-        return read_digest_file(_read(path))
+        return read_digest_file(read_located(path))
     except ValueError as error:
         raise WrongFile(f"{path}: {error}. Build the experiment again") from None
-
-
-def _read(path: str) -> bytes:
-    try:
-        return located(path).read_bytes()
-    except OSError as error:
-        raise WrongFile(f"{path}: {error.strerror}. Name a file that the experiment's build made") from None
 
 
 def _header(text: str, target: str) -> tuple[str, int]:

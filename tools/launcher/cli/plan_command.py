@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from absl.flags import argparse_flags
 
 from tools.launcher.cli import exit_codes
-from tools.launcher.cli.runfiles_paths import WrongFile, located
+from tools.launcher.cli.runfiles_paths import WrongFile, add_target_files, read_located
 from tools.launcher.render.plan import LaunchPlan, plan_text
 
 
@@ -17,11 +17,11 @@ def run(arguments: Sequence[str]) -> int:
         description="Prints an experiment's plan.\n\nexample: tools/bazel run //experiments/cat_count:plan",
         inherited_absl_flags=None,
     )
-    parser.add_argument("--plan", required=True, metavar="FILE", help="set by the target")
+    add_target_files(parser, ("plan",))
     parser.add_argument("--format", choices=("text", "json"), default="text")
     flags = parser.parse_args(list(arguments))
     try:
-        data = located(flags.plan).read_bytes()
+        data = read_located(flags.plan)
     except WrongFile as error:
         sys.stderr.write(f"error: {error}\n")
         return exit_codes.USAGE

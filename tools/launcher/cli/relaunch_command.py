@@ -9,12 +9,17 @@ from tools.launcher.catalog.cards import ClusterCard
 from tools.launcher.catalog.load import load_cluster_card
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.experiment_files import ExperimentFiles, files_of_bundle
-from tools.launcher.cli.launch_arguments import AUTHORIZE_HELP
-from tools.launcher.cli.launch_flow import Launching, launch
+from tools.launcher.cli.launch_arguments import (
+    AUTHORIZE_HELP,
+    add_gate_arguments,
+    add_submission_arguments,
+    agreeing_arguments,
+)
+from tools.launcher.cli.launch_flow import Launching, check_reasons, launch
 from tools.launcher.cli.launch_place import LOCAL_CLUSTER
-from tools.launcher.cli.run_place import add_run_arguments, place_of, store_of
+from tools.launcher.cli.run_place import add_run_arguments, credentials_of, place_of, store_of
 from tools.launcher.cli.run_selection import NoSuchRun, find_run, short_name
-from tools.launcher.cli.runfiles_paths import WrongFile, located
+from tools.launcher.cli.runfiles_paths import WrongFile, read_located
 from tools.launcher.cli.shipped_cards import shipped_budget, shipped_cluster
 from tools.launcher.store.bundles import BUNDLE_PREFIX, BundleError, unpack, verify_bundle
 from tools.launcher.store.content import get_content
@@ -40,31 +45,8 @@ def add_arguments(parser: Any) -> None:
     """Add the flags of `relaunch`."""
     add_run_arguments(parser)
     parser.add_argument("--authorize", metavar="WHO: WHY", help=AUTHORIZE_HELP)
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print the plan, the gates and the exact requests; nothing is asked, started or written",
-    )
-    parser.add_argument("--detach", action="store_true", help="return after the submission")
-    gates = parser.add_argument_group("gates", "what must be true before anything is submitted")
-    gates.add_argument(
-        "--yes",
-        action="store_true",
-        help="submit to a cluster that is not local without asking; needed where there is no terminal",
-    )
-    gates.add_argument(
-        "--allow-dirty",
-        action="store_true",
-        help="relaunch from a checkout that no commit has; recorded with your name",
-    )
-    gates.add_argument(
-        "--override",
-        action="append",
-        default=[],
-        metavar="GATE=WHO: WHY",
-        help="answer for a gate that is missing; recorded; repeatable. For example --override "
-        'smoke="ann: the pool is down for the day"',
-    )
+    add_submission_arguments(parser)
+    add_gate_arguments(parser)
     files = parser.add_argument_group("files", "of a repository of your own; else this one's")
     files.add_argument("--cluster", metavar="FILE", help="cluster card of the run's cluster")
     files.add_argument("--budget", metavar="FILE", help="the repository's GPU-hour ceilings")
@@ -84,22 +66,18 @@ def run(flags: Any) -> int:
     if where.elsewhere:
         raise RelaunchRefused(f"{where.elsewhere}. Relaunch it there, or launch the experiment here")
     files = _files(record, store, flags)
+    check_reasons(files.bundle, flags)
     launching = Launching(
         files=files,
         place=where.place,
         stage=record.stage or files.graph["default_stage"],
-        credentials=_credentials(record),
+        credentials=credentials_of(record),
         source=source,
         authorized=authorized,
         seen_ordinal=_newest_ordinal(store, record),
     )
     launch_flags = argparse.Namespace(
-        **{
-            **vars(flags),
-            "stage": launching.stage,
-            "relaunch": True,
-            "budget": flags.budget or shipped_budget(),
-        }
+        **{**vars(flags), "relaunch": True, "budget": flags.budget or shipped_budget()}
     )
     return launch(launching, launch_flags, agreeing=_agreeing_command(record, flags))
 
@@ -133,12 +111,7 @@ def _newest_ordinal(store: ObjectStore, record: RunRecord) -> int:
 
 def _card(record: RunRecord, flags: Any) -> ClusterCard:
     if flags.cluster:
-        try:
-            data = located(flags.cluster).read_bytes()
-        except OSError as error:
-            raise WrongFile(
-                f"{flags.cluster}: {error.strerror}. Name the card of the run's cluster"
-            ) from None
+        data = read_located(flags.cluster, fix="Name the card of the run's cluster")
         return load_cluster_card(data, source=flags.cluster)
     # The local Iris is the place of every rehearsal, whatever cluster its document is for.
     card = shipped_cluster(record.cluster or LOCAL_CLUSTER)
@@ -150,25 +123,7 @@ def _card(record: RunRecord, flags: Any) -> ClusterCard:
     return card
 
 
-def _credentials(record: RunRecord) -> tuple[str, ...]:
-    """The names that were handed on; the gate asks for their values."""
-    names = record.events[0].facts.get("credentials")
-    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
-
-
 def _agreeing_command(record: RunRecord, flags: Any) -> str:
     """The command line of this relaunch, with --yes."""
-    typed = [
-        short_name(record),
-        *(
-            f"--{name}={value}"
-            for name in ("store", "controller", "cluster", "budget")
-            if (value := getattr(flags, name))
-        ),
-        f"--authorize={flags.authorize}",
-        *(["--detach"] if flags.detach else []),
-        *(["--allow-dirty"] if flags.allow_dirty else []),
-        *(f"--override={answer}" for answer in flags.override),
-        "--yes",
-    ]
-    return f"tools/bazel run //tools/launcher -- relaunch {shlex.join(typed)}"
+    repeated = agreeing_arguments(flags, "store", "controller", "cluster", "budget", "authorize")
+    return f"tools/bazel run //tools/launcher -- relaunch {shlex.join([short_name(record), *repeated])}"

@@ -73,14 +73,13 @@ def find_checkpoint(bundle: LaunchBundle, key: RunKey, objects: ObjectRoot | Non
 
 def resume_text(bundle: LaunchBundle, key: RunKey, objects: ObjectRoot | None) -> str:
     """Say what a new attempt of the document will resume from, in lines; arguments as `find_checkpoint`."""
-    found = find_checkpoint(bundle, key, objects)
-    return "".join(f"{line}\n" for line in resume_lines(_document(bundle), found.checkpoint, found.unknown))
+    return _resume_text(bundle, find_checkpoint(bundle, key, objects))
 
 
 def resume_text_if_any(bundle: LaunchBundle, key: RunKey, objects: ObjectRoot | None) -> str:
     """Like `resume_text`, "" if nothing lies there: what a first launch needs to hear of others' checkpoints."""
     found = find_checkpoint(bundle, key, objects)
-    return resume_text(bundle, key, objects) if found.checkpoint is not None or found.unknown else ""
+    return _resume_text(bundle, found) if found.checkpoint is not None or found.unknown else ""
 
 
 def remaining_text(bundle: LaunchBundle, key: RunKey, objects: ObjectRoot | None) -> str:
@@ -91,6 +90,10 @@ def remaining_text(bundle: LaunchBundle, key: RunKey, objects: ObjectRoot | None
     if found.checkpoint is None:
         return "no whole checkpoint"
     return f"checkpoint of step {found.checkpoint.step}: {found.checkpoint.uri}"
+
+
+def _resume_text(bundle: LaunchBundle, found: FoundCheckpoint) -> str:
+    return "".join(f"{line}\n" for line in resume_lines(_document(bundle), found.checkpoint, found.unknown))
 
 
 def _document(bundle: LaunchBundle) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in ("SLIPWAY_STORE", "SLIPWAY_CONTROLLER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("tools.launcher.cli.run_place.GIVE_UP_SECONDS", 0.3)
+    monkeypatch.setattr("tools.launcher.cli.launch_cluster.IRIS_GIVE_UP_SECONDS", 0.3)
 
 
 def bundle_of(cats):

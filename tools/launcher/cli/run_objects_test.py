@@ -27,7 +27,7 @@ def bucket(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in ("SLIPWAY_STORE", "SLIPWAY_CONTROLLER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("tools.launcher.cli.run_place.GIVE_UP_SECONDS", 0.3)
+    monkeypatch.setattr("tools.launcher.cli.launch_cluster.IRIS_GIVE_UP_SECONDS", 0.3)
     with FakeGcs() as server:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
         conditional_object._gcs_client.cache_clear()

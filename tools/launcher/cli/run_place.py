@@ -6,27 +6,23 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from tools.launcher.cli.launch_cluster import remote_gateway
 from tools.launcher.cli.launch_place import (
     CONTROLLER_VARIABLE,
     LOCAL_CLUSTER,
     STORE_VARIABLE,
     LaunchPlace,
-    check_controller,
+    controller_of,
 )
-from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.cli.local_environment import LocalEnvironment, local_environment
 from tools.launcher.cli.local_gateway import gateway_if_running
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.jobs import IrisError
 from tools.launcher.iris.local.state import LocalClusterError
-from tools.launcher.iris.route import Route
 from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.open_store import open_store
 from tools.launcher.store.records import RunRecord
 from tools.launcher.submit.settle import is_own_machine, route_of
-
-# One question to a controller; the Iris client itself would try for 30 minutes.
-GIVE_UP_SECONDS = 10.0
 
 
 class ClusterOutOfReach(LocalClusterError):
@@ -77,7 +73,7 @@ def store_of(flags: Any, environ: Mapping[str, str]) -> ObjectStore:
         LocalClusterError: none is named and the environment names no state folder.
     """
     address = flags.store or environ.get(STORE_VARIABLE)
-    return open_store(address.rstrip("/")) if address else local_environment(environ).store()
+    return open_store(address) if address else local_environment(environ).store()
 
 
 def place_of(
@@ -103,9 +99,8 @@ def place_of(
         "marinskyrl" if record.runtime == "marinskyrl" else "rehearsal"
     )
     if route.scheduler == "iris":
-        controller = flags.controller or environ.get(CONTROLLER_VARIABLE) or None
+        controller = controller_of(flags, environ)
         if controller is not None:
-            check_controller(controller)
             route = route.model_copy(update={"controller": controller})
         place = LaunchPlace(
             cluster=record.cluster or "unknown",
@@ -132,6 +127,12 @@ def place_of(
     return RunPlace(place=place, elsewhere=elsewhere)
 
 
+def credentials_of(record: RunRecord) -> tuple[str, ...]:
+    """Return the names of the credentials that a run was given."""
+    names = record.events[0].facts.get("credentials")
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+
+
 @contextlib.contextmanager
 def asking(run: RunPlace) -> Iterator[IrisGateway]:
     """Yield a gateway to the cluster that has the run's jobs. It is never started for that.
@@ -144,7 +145,7 @@ def asking(run: RunPlace) -> Iterator[IrisGateway]:
         raise ClusterOutOfReach(f"{run.elsewhere}. Run the command there")
     with contextlib.ExitStack() as stack:
         if run.place.state is None:
-            gateway = stack.enter_context(_remote(run.place.route, run.place.cluster))
+            gateway = stack.enter_context(remote_gateway(run.place.route, run.place.cluster))
         else:
             found = stack.enter_context(gateway_if_running(LocalEnvironment(state=run.place.state)))
             if found is None:
@@ -168,13 +169,3 @@ def looking(run: RunPlace) -> Iterator[tuple[IrisGateway | None, str]]:
         except (ClusterOutOfReach, IrisError) as error:
             found = None, str(error)
         yield found
-
-
-@contextlib.contextmanager
-def _remote(route: Route, cluster: str) -> Iterator[IrisGateway]:
-    from tools.launcher.iris.remote import open_cluster
-
-    with contextlib.ExitStack() as stack:
-        with said_if_slow(f"opening the way to {cluster}"):
-            gateway = stack.enter_context(open_cluster(route, give_up_after_seconds=GIVE_UP_SECONDS))
-        yield gateway

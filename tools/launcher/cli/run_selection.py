@@ -72,7 +72,7 @@ def select_run(records: Sequence[RunRecord], wanted: str | None) -> RunRecord:
 
 def short_name(record: RunRecord) -> str:
     """Return `experiment/digest8/ordinal`, which `select_run` understands."""
-    return f"{record.key.experiment}/{record.key.launch_digest[:8]}/{record.key.ordinal}"
+    return record.key.short_name
 
 
 def fits(key: RunKey, wanted: str) -> bool:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from tools.launcher.catalog.cards import ClusterCard
 from tools.launcher.catalog.load import load_cluster_card
+from tools.launcher.submit.gates.budget import BUDGET_FILE
 
 _ROOT = Path(__file__).parents[3]
 """The same place in a checkout and in the runfiles of a program."""
 
 CARDS_FOLDER = "third_party/clusters"
-BUDGET_FILE = "experiments/budget.yaml"
 
 
 def shipped_cluster(name: str) -> ClusterCard | None:
