@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tools.launcher.cli import preflight_main
 from tools.launcher.cli.built_experiment_testlib import build, build_arguments, source_of
@@ -134,43 +135,28 @@ class Desk:
         return _INSTALLED.sub("…/", text.replace(f"{self.folder}/", ""))
 
 
-@contextlib.contextmanager
-def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+def _environment(variables: Mapping[str, str | None]) -> contextlib.AbstractContextManager[Any]:
     """These variables instead of the process's own, which keep only what the programs behind need."""
-    before = dict(os.environ)
-    kept = {
-        name: before[name] for name in ("STORAGE_EMULATOR_HOST", "TMPDIR", "TEST_TMPDIR") if name in before
-    }
-    os.environ.clear()
-    os.environ.update(kept | {name: value for name, value in variables.items() if value is not None})
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    kept = ("STORAGE_EMULATOR_HOST", "TMPDIR", "TEST_TMPDIR")
+    all_of_them = {name: os.environ.get(name) for name in kept} | dict(variables)
+    given = {name: value for name, value in all_of_them.items() if value is not None}
+    return mock.patch.dict(os.environ, given, clear=True)
 
 
 @contextlib.contextmanager
 def desk(folder: Path) -> Iterator[Desk]:
     """Yield a desk below `folder`; what it starts ends with it."""
-    with FakeGcs("team") as gcs, stopped_afterwards(folder / "state"), _emulated(gcs.url):
+    with (
+        FakeGcs("team") as gcs,
+        stopped_afterwards(folder / "state"),
+        mock.patch.dict(os.environ, {"STORAGE_EMULATOR_HOST": gcs.url}),
+    ):
         # The launcher's use of Iris takes seconds to import, and starting a cluster is waiting for another process.
         with ThreadPoolExecutor(1) as beside:
             imported = beside.submit(importlib.import_module, "iris.cluster.client.remote_client")
             cluster = ensure_running(folder / "state", plan=plan_in_place())
             imported.result()
         yield Desk(folder, gcs.store_url("slipway"), cluster.url)
-
-
-@contextlib.contextmanager
-def _emulated(url: str) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ["STORAGE_EMULATOR_HOST"] = url
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def dirty_tree(here: Desk) -> str:
@@ -260,8 +246,8 @@ def repinned(here: Desk) -> str:
 
 
 def put_in_the_way(here: Desk, files: Mapping[str, str]) -> None:
-    """Give the name of the launch's job to another job, so that a launch which passes all gates "
-    "ends there."""
+    """Give the name of the launch's job to another job, so that a launch which passes all gates
+    ends there."""
     digest = read_files(files).digests.launch
     with connect(here.controller) as gateway:
         fields = request(name=f"gsm8k_grpo-{digest[:8]}-1", cpu=1.0, memory="1GB", disk="1GB")

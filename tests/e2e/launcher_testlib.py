@@ -5,8 +5,8 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
+from unittest import mock
 
 from tools.launcher.cli.commands import run
 
@@ -40,13 +40,6 @@ def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
-def launcher(
-    state: Path, command: str, *arguments: str, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Run one command line of the launcher in a process of its own; arguments as for `started`."""
-    return ended(started(state, command, *arguments, **variables))
-
-
 def here(state: Path, command: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run one command line of the launcher in this process; arguments as for `started`."""
     from rigging.filesystem import conditional_object
@@ -55,7 +48,7 @@ def here(state: Path, command: str, *arguments: str, **variables: str) -> subpro
     # It keeps the client for good, and with it the address of a server that another test started.
     conditional_object._gcs_client.cache_clear()
     with (
-        _environment(_needed(state) | variables),
+        mock.patch.dict(os.environ, _needed(state) | variables, clear=True),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
@@ -70,16 +63,3 @@ def here(state: Path, command: str, *arguments: str, **variables: str) -> subpro
 
 def _needed(state: Path) -> dict[str, str]:
     return {"HOME": str(state.parent), "PATH": os.environ["PATH"], "XDG_STATE_HOME": str(state.parent)}
-
-
-@contextlib.contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """These variables instead of the process's own."""
-    before = dict(os.environ)
-    os.environ.clear()
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)

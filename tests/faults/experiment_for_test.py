@@ -1,4 +1,4 @@
-"""The smallest experiments the launcher can launch: one node, one optimizer step, one for each case."""
+"""The smallest experiments the launcher can launch: cat_count on one node, with one optimizer step, one for each case."""
 
 import json
 from pathlib import Path
@@ -11,27 +11,13 @@ from tools.launcher.catalog.load import (
     load_model_card,
     load_runtime_manifest,
 )
+from tools.launcher.cli.experiment_module import load_experiment
 from tools.launcher.cli.plan_experiment import plan_experiment
 from tools.launcher.documents.canonical import sha256_hex
+from tools.launcher.documents.strict_yaml import load_yaml_mapping
 from tools.launcher.graph.ledger import VersionLedger
-from tools.launcher.graph.step import ArtifactStep
 from tools.launcher.rehearsal.standin import import_dataset, import_model
-from tools.launcher.rl import (
-    ArtifactDataSource,
-    ArtifactHfModel,
-    BuildInputs,
-    HfExport,
-    IrisSkyRLExecution,
-    SkyRLContextBudget,
-    SkyRLRecipe,
-    SkyRLRetentionPolicy,
-    SkyRLRolePlan,
-    SkyRLSpec,
-    SkyRLTopology,
-    dataset,
-    hf_model,
-    skyrl_step,
-)
+from tools.launcher.rl import BuildInputs
 from tools.launcher.store.bundles import LaunchBundle, pack
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.submit.request import LaunchFacts, coordinator_job_name
@@ -40,35 +26,21 @@ VERSION = "2026.11.30"
 COORDINATOR_STARTS = 4
 """How often Iris starts a coordinator of these experiments that was killed, the first time included."""
 
+_SOURCE = Path("experiments/cat_count/experiment.py")
+_OPTIONS = {"scale": "smoke"}
+_SMALLER = {
+    '"smoke": 20': '"smoke": 1',
+    "steps // 4": "steps",
+    "num_nodes=2,": "num_nodes=1,",
+    "num_inference_engines=16,": "num_inference_engines=8,",
+    "batch_size=32,": "batch_size=8,",
+    "resume_checkpoint_count=2,": "resume_checkpoint_count=1,",
+    "max_retries=0,": f"max_retries={COORDINATOR_STARTS - 1},",
+}
+"""Text of that source -> what stands there instead."""
+
 _THIRD_PARTY = Path("third_party")
 _CLUSTER = _THIRD_PARTY / "clusters/local.yaml"
-_MODEL = HfExport(name="slipway/qwen3-0.6b", version="2026.11.30", fingerprint="c0ffee06", relative_path="hf")
-_TOKENIZER, _REVISION = "Qwen/Qwen3-0.6B", "c1899de289a04d12100db370d81485cdf75e47ca"
-
-_RECIPE: dict[str, dict[str, object]] = {
-    "objective": {
-        "entrypoint": "standard",
-        "environment": {"env_class": "cat_count"},
-        "trainer": {"algorithm": {"advantage_estimator": "grpo", "use_kl_loss": False}},
-        "generator": {"sampling_params": {"temperature": 1.0}},
-    },
-    "backend": {
-        "trainer": {"strategy": "fsdp2", "micro_forward_batch_size_per_gpu": 1},
-        "generator": {"backend": "vllm", "run_engines_locally": True, "gpu_memory_utilization": 0.7},
-    },
-    "logging": {"trainer": {"logger": "console", "project_name": "slipway"}},
-    "schedule": {
-        "data": {"kind": "parquet"},
-        "trainer": {
-            "epochs": 1,
-            "max_steps": 1,
-            "ckpt_interval": 1,
-            "resume_mode": "latest",
-            "eval_before_train": False,
-            "eval_interval": -1,
-        },
-    },
-}
 
 
 class Experiment(BaseModel):
@@ -135,16 +107,18 @@ def build_experiment(
     """
     inputs = _inputs()
     artifact = artifact or f"slipway/{name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    main_file = folder / "experiment.py"
+    main_file.write_text(_source_of(artifact, seed, priority))
     planned = plan_experiment(
-        (_run(inputs, artifact, seed, priority),),
+        load_experiment(main_file).build(inputs, _OPTIONS),
         inputs,
         label=f"//tests/faults:{name}",
-        options={},
+        options=_OPTIONS,
         stage="rl",
         smoke=None,
         ledger=VersionLedger(),
     )
-    folder.mkdir(parents=True, exist_ok=True)
     outputs = {
         "launch": planned.launch,
         "digest": planned.digest,
@@ -182,6 +156,7 @@ def build_experiment(
 
 def import_inputs(experiment: Experiment, object_root: ObjectRoot) -> None:
     """Make the model and the data that every experiment reads, so that coordinators reuse them."""
+    model = load_yaml_mapping(_output(experiment, "launch"), source="launch document")["inputs"]["model"]
     for step in json.loads(_output(experiment, "graph"))["steps"]:
         folder = object_root.path(step["output_path"])
         names = {name: step[name] for name in ("name", "version", "fingerprint")}
@@ -191,8 +166,8 @@ def import_inputs(experiment: Experiment, object_root: ObjectRoot) -> None:
                 **names,
                 relative_path=step["config"]["relative_path"],
                 model_name=step["config"]["model"],
-                tokenizer_uri=_TOKENIZER,
-                tokenizer_revision=_REVISION,
+                tokenizer_uri=model["tokenizer_uri"],
+                tokenizer_revision=model["tokenizer_revision"],
             )
         elif step["kind"] == "dataset":
             import_dataset(
@@ -225,66 +200,14 @@ def _read(path: str) -> bytes:
     return (_THIRD_PARTY / path).read_bytes()
 
 
-def _run(inputs: BuildInputs, name: str, seed: int, priority: str) -> ArtifactStep:
-    cats = inputs.dataset("cat-count")
-    data = dataset(cats, cats.export)
-    spec = SkyRLSpec(
-        name=name,
-        version=inputs.version,
-        recipe=SkyRLRecipe.combine(**_RECIPE),
-        context_budget=SkyRLContextBudget(
-            request_window_tokens=128,
-            max_new_tokens_per_turn=64,
-            max_turns=1,
-            generated_budget_fraction=None,
-            overlong_cache_fraction=None,
-        ),
-        runtime=inputs.skyrl_runtime("fsdp"),
-        model=ArtifactHfModel(
-            step=hf_model(inputs.model("qwen3-0.6b"), _MODEL),
-            tokenizer_uri=_TOKENIZER,
-            tokenizer_revision=_REVISION,
-            relative_path=_MODEL.relative_path,
-        ),
-        train_data=(ArtifactDataSource(step=data, relative_path="train.jsonl"),),
-        validation_data=(ArtifactDataSource(step=data, relative_path="validation.jsonl"),),
-        topology=SkyRLTopology(
-            num_nodes=1,
-            gpus_per_node=8,
-            gpu_variant="H100",
-            role_plan=SkyRLRolePlan(
-                colocate_all=True,
-                colocate_policy_ref=True,
-                policy_num_nodes=1,
-                reference_num_nodes=1,
-                policy_num_gpus_per_node=8,
-                num_inference_engines=8,
-                inference_engine_tensor_parallel_size=1,
-                inference_engine_pipeline_parallel_size=1,
-                inference_engine_data_parallel_size=1,
-                inference_engine_expert_parallel_size=1,
-                train_batch_size=8,
-                policy_mini_batch_size=8,
-                micro_train_batch_size_per_gpu=1,
-                n_samples_per_prompt=4,
-            ),
-        ),
-        retention=SkyRLRetentionPolicy(resume_checkpoint_count=1, temporary_storage_ttl_days=1),
-        seed=seed,
-    )
-    execution = IrisSkyRLExecution(
-        cluster=inputs.cluster.name,
-        cluster_config="embedded",
-        cpu=8,
-        memory="64GB",
-        disk="64GB",
-        priority=priority,
-        max_retries=COORDINATOR_STARTS - 1,
-        target_cluster=None,
-        parent_cluster_config=None,
-        coordinator_timeout_hours=1,
-        wandb_entity=None,
-        job_timeout_seconds=1800,
-        credentials=(),
-    )
-    return skyrl_step(spec, execution, export_hf=True)
+def _source_of(artifact: str, seed: int, priority: str) -> str:
+    source = _SOURCE.read_text(encoding="utf-8")
+    own = {
+        'name="slipway/cat-count-rl"': f'name="{artifact}"',
+        "seed=17,": f"seed={seed},",
+        'priority="interactive"': f'priority="{priority}"',
+    }
+    for old, new in (_SMALLER | own).items():
+        assert old in source, f"{_SOURCE} does not have {old}"
+        source = source.replace(old, new)
+    return source

@@ -120,7 +120,6 @@ def _server(proxy: IrisProxy) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
-        upstream: http.client.HTTPConnection | None = None
 
         def do_GET(self) -> None:
             self._pass()

@@ -1,7 +1,10 @@
 """A controller that dies at the worst moments and comes back with what it had written down."""
 
+from collections.abc import Callable
+
 from tests.faults.cases_testlib import Catalogue
 from tests.faults.experiment_for_test import Experiment
+from tests.faults.iris_proxy_testlib import When
 from tests.faults.world_testlib import SECONDS, World, until
 from tools.launcher.cli import exit_codes
 
@@ -24,26 +27,23 @@ def controller_restarted_after_the_intent(world: World, experiment: Experiment) 
     assert call.wait(SECONDS) in (exit_codes.OK, exit_codes.UNKNOWN), call.said()
 
 
-@catalogue.case(restarts=True)
-def controller_dies_before_it_gets_the_submission(world: World, experiment: Experiment) -> None:
-    hold = world.iris.hold("LaunchJob", experiment.job_name, when="before")
-    call = world.launch(experiment, "--detach")
-    hold.wait_reached(SECONDS)
-    world.kill_iris()
-    hold.release()
-    assert call.wait(SECONDS) == exit_codes.UNKNOWN, call.said()
-    world.start_iris()
+def _dies_at_the_submission(when: When) -> Callable[[World, Experiment], None]:
+    def act(world: World, experiment: Experiment) -> None:
+        hold = world.iris.hold("LaunchJob", experiment.job_name, when=when)
+        call = world.launch(experiment, "--detach")
+        hold.wait_reached(SECONDS)
+        world.kill_iris()
+        hold.cut()
+        assert call.wait(SECONDS) == exit_codes.UNKNOWN, call.said()
+        world.start_iris()
+
+    return act
 
 
-@catalogue.case(restarts=True)
-def controller_dies_after_it_took_the_submission(world: World, experiment: Experiment) -> None:
-    hold = world.iris.hold("LaunchJob", experiment.job_name, when="after")
-    call = world.launch(experiment, "--detach")
-    hold.wait_reached(SECONDS)
-    world.kill_iris()
-    hold.cut()
-    assert call.wait(SECONDS) == exit_codes.UNKNOWN, call.said()
-    world.start_iris()
+catalogue.add(
+    "controller-dies-before-it-gets-the-submission", _dies_at_the_submission("before"), restarts=True
+)
+catalogue.add("controller-dies-after-it-took-the-submission", _dies_at_the_submission("after"), restarts=True)
 
 
 @catalogue.case(restarts=True)

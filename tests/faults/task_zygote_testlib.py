@@ -9,15 +9,11 @@ What is forked is a process as any other, and dies of SIGKILL as any other.
 """
 
 import contextlib
-import gc
-import importlib
 import json
 import os
 import runpy
-import select
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import traceback
@@ -26,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.faults.zygote_testlib import NO_THREADS, require_one_thread
+from tests.faults.forking_testlib import MESSAGE_BYTES, Forker, start
 
 _PRELOADED = (
     "google.cloud.storage",
@@ -38,7 +34,6 @@ _PRELOADED = (
     "tools.launcher.rehearsal.launch",
     "tools.launcher.rehearsal.task",
 )
-_MESSAGE_BYTES = 1 << 20
 
 # Without `site` it starts in a hundredth of a second, and may import only what the interpreter carries.
 _STAND_IN = '''"""Stands for a task that is forked elsewhere. Written by a test."""
@@ -108,11 +103,7 @@ def task_zygote(folder: Path) -> Iterator[TaskZygote]:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(str(socket_file))
     listener.listen(64)
-    process = subprocess.Popen(
-        [sys.executable, "-m", __name__, str(listener.fileno()), str(program)],
-        pass_fds=[listener.fileno()],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), **NO_THREADS},
-    )
+    process = start(__name__, listener.fileno(), str(program))
     listener.close()
     try:
         yield made
@@ -123,35 +114,22 @@ def task_zygote(folder: Path) -> Iterator[TaskZygote]:
 
 def serve(descriptor: int, program: str) -> None:
     """Fork tasks until told to end."""
-    for name in _PRELOADED:
-        importlib.import_module(name)
-    require_one_thread()
-    gc.collect()
-    gc.freeze()
+    forker = Forker(_PRELOADED)
     sys.executable = program  # What a task starts with it is forked too.
     listener = socket.socket(fileno=descriptor)
-    wake, woken = socket.socketpair()
-    for end in (wake, woken):
-        end.setblocking(False)
-    signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     lines: dict[int, socket.socket] = {}
     while True:
-        ready, _, _ = select.select([listener, wake], [], [])
-        if wake in ready:
-            wake.recv(4096)
-        for pid in tuple(lines):
-            done, raw = os.waitpid(pid, os.WNOHANG)
-            if done:
-                with lines.pop(pid) as line, contextlib.suppress(OSError):
-                    line.send(json.dumps({"code": os.waitstatus_to_exitcode(raw)}).encode())
-        if listener in ready:
+        asked, ended = forker.wait(listener)
+        for pid, code in ended.items():
+            with lines.pop(pid) as line, contextlib.suppress(OSError):
+                line.send(json.dumps({"code": code}).encode())
+        if asked:
             line, _ = listener.accept()
-            message, descriptors, _, _ = socket.recv_fds(line, _MESSAGE_BYTES, 3)
-            pid = os.fork()
+            message, descriptors, _, _ = socket.recv_fds(line, MESSAGE_BYTES, 3)
+            pid = forker.fork()
             if pid == 0:
-                _become(json.loads(message), descriptors, line, (listener, wake, woken, *lines.values()))
+                _become(json.loads(message), descriptors, line, (listener, *lines.values()))
             for opened in descriptors:
                 os.close(opened)
             lines[pid] = line
@@ -165,9 +143,7 @@ def _become(
     """Run a task in this process, which has just been forked, and end."""
     code = 1
     try:
-        signal.set_wakeup_fd(-1)
-        for known in (signal.SIGCHLD, signal.SIGTERM):
-            signal.signal(known, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         for other in others:
             other.close()
         os.setsid()

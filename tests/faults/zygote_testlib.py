@@ -5,20 +5,18 @@ process of its own, with its own pid, environment, output files and exit status,
 other. The zygote has no thread, so that a fork copies no lock that somebody holds.
 """
 
-import gc
-import importlib
 import json
 import os
-import select
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.faults.forking_testlib import MESSAGE_BYTES, Forker, start
 
 _PRELOADED = (
     "google.cloud.storage",
@@ -27,9 +25,6 @@ _PRELOADED = (
     "tools.launcher.cli.commands",
     "tools.launcher.cli.launch_command",
 )
-# Libraries that start threads when they are imported.
-NO_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false", "OPENBLAS_NUM_THREADS": "1"}
-_MESSAGE_BYTES = 1 << 20
 
 
 class Call:
@@ -87,11 +82,7 @@ class Zygote:
         """
         self._outputs = outputs
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), **NO_THREADS},
-        )
+        self._process = start(__name__, theirs.fileno())
         theirs.close()
         self._lock = threading.Lock()
         self._calls: dict[int, Call] = {}
@@ -126,7 +117,7 @@ class Zygote:
             return self._started.pop(number)
 
     def _read(self) -> None:
-        while message := self._ours.recv(_MESSAGE_BYTES):
+        while message := self._ours.recv(MESSAGE_BYTES):
             answer = json.loads(message)
             with self._news:
                 if "code" in answer:
@@ -139,54 +130,29 @@ class Zygote:
 
 def serve(descriptor: int) -> None:
     """Fork launchers until the other side hangs up."""
-    for name in _PRELOADED:
-        importlib.import_module(name)
-    require_one_thread()
-    gc.collect()
-    gc.freeze()
+    forker = Forker(_PRELOADED)
     requests = socket.socket(fileno=descriptor)
-    wake, woken = socket.socketpair()
-    for end in (wake, woken):
-        end.setblocking(False)
-    signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    running: set[int] = set()
     while True:
-        ready, _, _ = select.select([requests, wake], [], [])
-        if wake in ready:
-            wake.recv(4096)
-        for pid in tuple(running):
-            done, raw = os.waitpid(pid, os.WNOHANG)
-            if done:
-                running.remove(pid)
-                requests.send(json.dumps({"pid": pid, "code": os.waitstatus_to_exitcode(raw)}).encode())
-        if requests in ready:
-            message = requests.recv(_MESSAGE_BYTES)
+        asked, ended = forker.wait(requests)
+        for pid, code in ended.items():
+            requests.send(json.dumps({"pid": pid, "code": code}).encode())
+        if asked:
+            message = requests.recv(MESSAGE_BYTES)
             if not message:
                 break
-            running.add(_fork(json.loads(message), requests, (wake, woken)))
-    for pid in running:
+            _fork(json.loads(message), requests, forker)
+    for pid in forker.running:
         os.kill(pid, signal.SIGKILL)
 
 
-def require_one_thread() -> None:
-    """A fork copies the locks of other threads, and nobody would ever open them."""
-    assert len(list(Path("/proc/self/task").iterdir())) == 1, (
-        "something that was imported has started a thread"
-    )
-
-
-def _fork(request: dict[str, Any], requests: socket.socket, wakers: tuple[socket.socket, ...]) -> int:
-    pid = os.fork()
+def _fork(request: dict[str, Any], requests: socket.socket, forker: Forker) -> None:
+    pid = forker.fork()
     if pid:
         requests.send(json.dumps({"number": request["number"], "pid": pid}).encode())
-        return pid
+        return
     status = 70
     try:
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for end in (requests, *wakers):
-            end.close()
+        requests.close()
         status = _launcher(request["arguments"], request["environ"], Path(request["folder"]))
     except BaseException:
         traceback.print_exc()
