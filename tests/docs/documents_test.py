@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.markdown import commands, documents, links
-from tools.launcher.cli.preflight_main import OUTPUTS, main
+from tools.launcher.cli.preflight_action import OUTPUTS, main
 
 ROOT = Path()
 AUTHORING = Path("docs/authoring.md")

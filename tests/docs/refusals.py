@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tools.launcher.cli import preflight_main
+from tools.launcher.cli import preflight_action
 from tools.launcher.cli.built_experiment_testlib import build, build_arguments, source_of
 from tools.launcher.cli.commands import run
 from tools.launcher.cli.experiment_files import ExperimentFiles, read_experiment_files
@@ -239,7 +239,7 @@ def repinned(here: Desk) -> str:
     )
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        status = preflight_main.main(arguments)
+        status = preflight_action.main(arguments)
     said = printed.getvalue()
     error = said[: said.index("\nwarning: ") + 1]
     return f"$ tools/bazel build {TARGET.partition(':')[0]}\n{error}exit status {status}\n"

@@ -47,6 +47,7 @@ PACKAGES = [
     "tools/launcher/store",
     "tools/launcher/store/testing",
     "tools/launcher/submit",
+    "tools/launcher/worker",
 ]
 
 SOURCES = ["//{}:sources".format(package) for package in PACKAGES]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tools.launcher.cli.preflight_main import main
+from tools.launcher.cli.preflight_action import main
 
 SOURCE = Path("experiments/gsm8k_grpo/experiment.py")
 CLUSTER = Path("third_party/clusters/cw_us_east_02a.yaml")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.launcher.cli.experiment_files import read_experiment_files
-from tools.launcher.cli.preflight_main import main
+from tools.launcher.cli.preflight_action import main
 from tools.launcher.cli.runfiles_paths import WrongFile
 from tools.launcher.documents.strict_yaml import DocumentError
 from tools.launcher.store.bundles import BundleError

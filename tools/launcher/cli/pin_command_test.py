@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tools.launcher.cli import exit_codes, pin_command
-from tools.launcher.cli.preflight_main import OUTPUTS
-from tools.launcher.cli.preflight_main import main as preflight
+from tools.launcher.cli.preflight_action import OUTPUTS
+from tools.launcher.cli.preflight_action import main as preflight
 from tools.launcher.graph.ledger import load_ledger
 
 SOURCE = Path("experiments/gsm8k_grpo/experiment.py")

@@ -68,6 +68,14 @@ def _rl_preflight_impl(ctx):
         outputs = outputs.values(),
         # An experiment that lists a set writes the same order every time.
         env = {"PYTHONHASHSEED": "0"},
+        # One process plans for many experiments; the action as a process of its own writes the same bytes.
+        execution_requirements = {
+            "requires-worker-protocol": "json",
+            "supports-multiplex-sandboxing": "1",
+            "supports-multiplex-workers": "1",
+            "supports-worker-cancellation": "1",
+            "supports-workers": "1",
+        },
         mnemonic = "RlPreflight",
         progress_message = "Preflight of %{label}",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.launcher.cli.preflight_main import OUTPUTS, _expanded, main
+from tools.launcher.cli.preflight_action import OUTPUTS, _expanded, main
 from tools.launcher.documents.canonical import digest_of
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
 
@@ -128,7 +128,7 @@ def test_no_output_depends_on_the_hash_seed_or_the_machine(tmp_path, seed):
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir(), there.mkdir()
     assert preflight(here) == 0
-    code = "import sys; from tools.launcher.cli.preflight_main import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from tools.launcher.cli.preflight_action import main; sys.exit(main(sys.argv[1:]))"
     subprocess.run(
         [sys.executable, "-c", code, *arguments(there)],
         env={

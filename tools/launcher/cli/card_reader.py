@@ -1,0 +1,49 @@
+"""Reading cards, manifests and ledgers: the same bytes are parsed once."""
+
+import collections
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from tools.launcher.cli.experiment_module import ExperimentError
+
+MOST_REMEMBERED = 256
+"""Parsed documents that are kept; a manifest, the largest, takes about a megabyte."""
+
+
+class Parse[Card](Protocol):
+    """Reads a card's bytes; `source` is how messages call it. Raises DocumentError."""
+
+    def __call__(self, data: bytes, *, source: str) -> Card: ...
+
+
+class CardReader:
+    """Reads documents and remembers what they say by the digest of their bytes, the last used ones."""
+
+    def __init__(self) -> None:
+        self._known: collections.OrderedDict[tuple[Callable[..., Any], bytes], Any] = (
+            collections.OrderedDict()
+        )
+
+    def read[Card](self, parse: Parse[Card], path: str) -> Card:
+        """Return what `parse` makes of a file, which must depend on nothing but its bytes.
+
+        Raises:
+            ExperimentError: the file cannot be read.
+            DocumentError: as `parse`.
+        """
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise ExperimentError(
+                f"{path} cannot be read: {error.strerror}. Correct the label in the target"
+            ) from None
+        key = (parse, hashlib.sha256(data).digest())
+        if key not in self._known:
+            self._known[key] = parse(data, source=path)
+        self._known.move_to_end(key)
+        if len(self._known) > MOST_REMEMBERED:
+            self._known.popitem(last=False)
+        card: Card = self._known[key]
+        return card
