@@ -148,8 +148,22 @@ def test_an_installation_in_tmp_is_seen_in_sandboxes(checkout: Checkout) -> None
     checkout.run("version")
     (link,) = checkout.prefix.glob("modules-????????????????")
     inside = str(checkout.prefix).startswith("/tmp/")
-    expected = f"build --sandbox_add_mount_pair={link.resolve()}/python"
+    expected = f"build --sandbox_add_mount_pair={link}/python"
     assert (expected in (link / "air_gapped.bazelrc").read_text().splitlines()) == inside
+
+
+def test_the_interpreter_has_the_same_name_in_every_installation_of_a_prefix(checkout: Checkout) -> None:
+    seen = []
+    for _ in range(2):
+        checkout.run("version")
+        (link,) = checkout.prefix.glob("modules-????????????????")
+        lines = (link / "air_gapped.bazelrc").read_text().splitlines()
+        named = [line for line in lines if line.startswith("common --repo_env=SLIPWAY_PYTHON_3_12=")]
+        seen.append((link.resolve().name, named))
+        link.unlink()
+    (first_folder, first), (second_folder, second) = seen
+    assert first_folder != second_folder
+    assert first == second == [f"common --repo_env=SLIPWAY_PYTHON_3_12={link}/python/bin/python3.12"]
 
 
 def test_rules_shell_is_overridden_where_the_module_file_names_it(checkout: Checkout) -> None:

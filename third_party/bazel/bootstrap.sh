@@ -41,7 +41,7 @@ read -r WANTED <"$HERE/../../.bazelversion"
 PYTHON=$(find_python_3_12) || exit 1
 read_recipe "$HERE"
 DEBIAN_KEY=$({ cat -- "$HERE/debian.sh" && debian_settings && echo "$PREFIX"; } | sha256sum | cut -c1-16)
-MODULES_KEY=$(printf '%s\n' "$RECIPE" "$DEBIAN_KEY" "$PYTHON" | sha256sum | cut -c1-16)
+MODULES_KEY=$(printf '%s\n' "$RECIPE" "$DEBIAN_KEY" "$PYTHON" "$("$PYTHON" -VV)" | sha256sum | cut -c1-16)
 
 mkdir -p -- "$PREFIX" 2>/dev/null ||
   die "cannot create the folder $PREFIX; set SLIPWAY_BAZEL_PREFIX to one that you can write to"

@@ -69,7 +69,9 @@ BUILD
   # An environment without packages: nothing that happens to be installed
   # beside the interpreter can be imported by a build or a test.
   "$python" -m venv --without-pip "$to/python" || die "cannot create a virtual environment with $python"
-  rc_file "$modules" "$root" "$to/python/bin/python3.12" "$python" >"$to/air_gapped.bazelrc"
+  # By the link, whose name is the same on all machines: programs name their interpreter, and a program
+  # that differs is another input, for which a shared cache has no result.
+  rc_file "$modules" "$root" "${to%.*}/python/bin/python3.12" "$python" >"$to/air_gapped.bazelrc"
   # An override of a module that is not in the graph is an error, hence apart.
   printf 'common --override_module=rules_shell=%s\n' "$root/usr/share/bazel/rules/shell" >"$to/rules_shell.bazelrc"
 
