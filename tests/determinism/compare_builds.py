@@ -3,22 +3,44 @@
 
     tests/determinism/compare_builds.py [--keep]
 
-Ways: two output bases, two checkouts at different paths, with and without sandboxing, and
-PYTHONHASHSEED 0 and 1. Run from anywhere inside a checkout; needs about a gigabyte of disk for
-the time it runs. Ends with `N passed, N failed`, one comparison each.
+Ways: a worker of many requests at once or of one, sandboxed or not; one process each, in
+linux-sandbox or without; other output bases, another checkout at another path, another hash seed.
+Each way has to run every preflight again, by the runner that it says. Then experiments that do what
+no build action may are refused in the same words by the worker and by one process.
+
+Run from anywhere inside a checkout; needs about a gigabyte of disk for the time it runs. Ends with
+`N passed, N failed`, one comparison each.
 """
 
 import argparse
+import dataclasses
 import hashlib
+import json
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 TARGETS = "//experiments/..."
 OUTPUT_GROUPS = "--output_groups=launch,graph,plan,report,digest"
 OUTPUTS = ("*.launch.yaml", "*.graph.json", "*.plan.json", "*.report.html", "*.digest")
+NO_CACHE = ("--disk_cache=", "--remote_cache=")  # of a personal rc file: it would run nothing
+RULE = "tools/launcher/private/preflight.bzl"
+MISDEEDS = {
+    # There is such a file in the checkout, but no target of the experiment names it.
+    "experiments/cat_count/experiment.py": (
+        'open("experiments/budget.yaml")',
+        " FileNotFoundError: [Errno 2] No such file or directory: 'experiments/budget.yaml'",
+    ),
+    "experiments/gsm8k_grpo/experiment.py": (
+        'import socket; socket.create_connection(("127.0.0.1", 9))',
+        " the experiment looks up the address of '127.0.0.1'. A build action has no network.",
+    ),
+}
+"""Experiment -> code that is added to it, and what is said of that."""
 
 
 def main() -> int:
@@ -40,67 +62,183 @@ def main() -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """A way to build.
+
+    Attributes:
+        name: how the output calls it.
+        checkout: where.
+        base: the output base, None for the one that Bazel chooses.
+        flags: of the build.
+        runner: what Bazel calls the runner of the preflights.
+        worker: the kind of worker that is started, None if one may be there or none is asked for.
+        seed: PYTHONHASHSEED of the action.
+    """
+
+    name: str
+    checkout: Path
+    base: Path | None
+    flags: tuple[str, ...] = ()
+    runner: str = "worker"
+    worker: str | None = None
+    seed: str = "0"
+
+
 def compare(checkout: Path, folder: Path) -> int:
     """Build in every way below `folder` and print how each compares with the first."""
     other = folder / "another" / "checkout"
     copy_tracked(checkout, other)
     second, third = folder / "base-2", folder / "base-3"
-    # The first is the checkout's own output base, which has its wheels already.
-    ways: list[tuple[str, Path, Path | None, list[str]]] = [
-        ("sandboxed", checkout, None, []),
-        ("another output base", checkout, second, []),
-        ("without a sandbox", checkout, second, ["--spawn_strategy=local"]),
-        ("PYTHONHASHSEED=0", checkout, second, ["--action_env=PYTHONHASHSEED=0"]),
-        ("PYTHONHASHSEED=1", checkout, second, ["--action_env=PYTHONHASHSEED=1"]),
-        ("another checkout", other, third, []),
+    one_process, local = ("--strategy=RlPreflight=sandboxed",), ("--strategy=RlPreflight=local",)
+    unsandboxed = ("--noworker_sandboxing", "--noexperimental_worker_multiplex_sandboxing")
+    ways = [
+        # The first is the checkout's own output base, which has its wheels already.
+        Way("worker", checkout, None),
+        Way("one process in linux-sandbox", checkout, None, one_process, "linux-sandbox"),
+        Way("one process without a sandbox", checkout, None, local, "local"),
+        Way("another output base", checkout, second, worker="sandboxed RlPreflight multiplex-worker"),
+        Way(
+            "worker without a sandbox",
+            checkout,
+            second,
+            unsandboxed,
+            worker="non-sandboxed RlPreflight multiplex-worker",
+        ),
+        Way(
+            "worker of one request at a time",
+            checkout,
+            second,
+            ("--noworker_multiplex",),
+            worker="sandboxed RlPreflight worker",
+        ),
+        Way("another checkout", other, third, worker="sandboxed RlPreflight multiplex-worker"),
+        Way("PYTHONHASHSEED=1", other, third, worker="sandboxed RlPreflight multiplex-worker", seed="1"),
+        Way("PYTHONHASHSEED=2, one process", other, third, one_process, "linux-sandbox", seed="2"),
     ]
-    passed = failed = 0
+    results: list[bool] = []
     first: dict[str, str] = {}
     try:
-        for name, where, base, flags in ways:
-            digests = build(where, base, flags)
+        for way in ways:
+            digests = build(way)
             if not first:
                 first = digests
-                print(f"{name}: {len(digests)} outputs", flush=True)
+                print(f"{way.name}: {len(digests)} outputs", flush=True)
                 continue
             different = sorted(
                 path for path in first.keys() | digests.keys() if first.get(path) != digests.get(path)
             )
-            print(f"{name}: {'equal' if not different else 'DIFFERENT: ' + ', '.join(different)}", flush=True)
-            passed, failed = (passed, failed + 1) if different else (passed + 1, failed)
+            results.append(not different)
+            print(
+                f"{way.name}: {'equal' if not different else 'DIFFERENT: ' + ', '.join(different)}",
+                flush=True,
+            )
+        misbehave(other)
+        for name, flags in (("worker", ()), ("one process", one_process)):
+            missing = missing_refusals(other, third, flags)
+            results.append(not missing)
+            print(
+                f"refused by {name}: {'all' if not missing else 'NOT SAID: ' + '; '.join(missing)}",
+                flush=True,
+            )
     finally:
         for where, base in ((checkout, second), (other, third)):
-            bazel(where, base, "shutdown", check=False)
-    print(f"{passed} passed, {failed} failed")
-    return int(failed > 0 or not first)
+            bazel(where, base, "shutdown")
+    print(f"{sum(results)} passed, {results.count(False)} failed")
+    return int(not all(results) or not first)
 
 
-def build(where: Path, base: Path | None, flags: list[str]) -> dict[str, str]:
+def build(way: Way) -> dict[str, str]:
     """Build all experiments and return path below bazel-bin -> SHA-256 of every output."""
-    bazel(where, base, "build", "--noshow_progress", OUTPUT_GROUPS, *flags, TARGETS)
-    bin_folder = Path(bazel(where, base, "info", *flags, "bazel-bin").strip())
-    return {
+    set_hash_seed(way.checkout, way.seed)
+    bin_folder = Path(succeed(way, "info", *way.flags, "bazel-bin").stdout.strip())
+    # A way to run an action is no part of its key: without this, Bazel would find everything built.
+    for path in outputs(bin_folder):
+        path.unlink()
+    with tempfile.NamedTemporaryFile(suffix=".json") as spawns:
+        flags = (*way.flags, f"--execution_log_json_file={spawns.name}")
+        log = succeed(
+            way, "build", "--noshow_progress", "--worker_verbose", *NO_CACHE, OUTPUT_GROUPS, *flags, TARGETS
+        )
+        runners = runners_of(Path(spawns.name).read_text(encoding="utf-8"))
+    digests = {
         path.relative_to(bin_folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in outputs(bin_folder)
+    }
+    experiments = [path for path in digests if path.endswith(".digest")]
+    if not experiments or runners != [way.runner] * len(experiments):
+        sys.exit(f"{way.name}: {len(experiments)} experiments, preflights were run by {runners}")
+    if way.worker is not None and f"Created new {way.worker} " not in log.stderr:
+        sys.exit(f"{way.name}: no {way.worker} was started:\n{log.stderr}")
+    return digests
+
+
+def runners_of(log: str) -> list[str]:
+    """Who ran the preflights: of an execution log, which is one JSON object after the other."""
+    runners, decoder = [], json.JSONDecoder()
+    while log := log.lstrip():
+        spawn, end = decoder.raw_decode(log)
+        log = log[end:]
+        if spawn["mnemonic"] == "RlPreflight":
+            runners.append(spawn["runner"])
+    return runners
+
+
+def outputs(bin_folder: Path) -> list[Path]:
+    """The outputs of preflights that are there."""
+    return [
+        path
         for pattern in OUTPUTS
         for path in (bin_folder / "experiments").rglob(pattern)
         # Links that `bazel run` left.
         if not any(part.endswith(".runfiles") for part in path.parts)
-    }
+    ]
 
 
-def bazel(where: Path, base: Path | None, command: str, *arguments: str, check: bool = True) -> str:
-    """Run Bazel and return what it prints on stdout; what it says on stderr stays visible on failure.
+def set_hash_seed(checkout: Path, seed: str) -> None:
+    """Give the actions of a copied checkout another seed, which their rule fixes at 0."""
+    rule = checkout / RULE
+    text = rule.read_text()
+    changed, count = re.subn(r'"PYTHONHASHSEED": "\d+"', f'"PYTHONHASHSEED": "{seed}"', text)
+    if not count:
+        sys.exit(f"{RULE} does not fix PYTHONHASHSEED")
+    if changed != text:
+        rule.write_text(changed)
+
+
+def misbehave(checkout: Path) -> None:
+    """Make the experiments of a copied checkout do what no build action may."""
+    for experiment, (code, _) in MISDEEDS.items():
+        with (checkout / experiment).open("a") as source:
+            source.write(f"\n{code}\n")
+
+
+def missing_refusals(where: Path, base: Path, flags: Sequence[str]) -> list[str]:
+    """Build the experiments that misbehave, and return what is not said of them."""
+    log = bazel(where, base, "build", "--noshow_progress", *NO_CACHE, "--keep_going", *flags, TARGETS)
+    sentences = [f"{experiment}:{sentence}" for experiment, (_, sentence) in MISDEEDS.items()]
+    found = [re.sub(r":\d+:", ":", line) for line in log.stderr.splitlines()]
+    return [sentence for sentence in sentences if not any(sentence in line for line in found)]
+
+
+def bazel(where: Path, base: Path | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Bazel.
 
     Args:
         where: the checkout.
         base: the output base, None for the one that Bazel chooses.
+        arguments: command and what follows.
     """
-    call = ["tools/bazel", *([] if base is None else [f"--output_base={base}"]), command, *arguments]
-    done = subprocess.run(call, cwd=where, capture_output=True, text=True, check=False)
-    if check and done.returncode:
-        sys.stderr.write(done.stderr)
-        sys.exit(f"{' '.join(call)} ended with {done.returncode}")
-    return done.stdout
+    call = ["tools/bazel", *([] if base is None else [f"--output_base={base}"]), *arguments]
+    return subprocess.run(call, cwd=where, capture_output=True, text=True, check=False)
+
+
+def succeed(way: Way, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Bazel, or end with what it says."""
+    done = bazel(way.checkout, way.base, *arguments)
+    if done.returncode:
+        sys.exit(f"{way.name}: bazel {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr}")
+    return done
 
 
 def copy_tracked(checkout: Path, target: Path) -> None:

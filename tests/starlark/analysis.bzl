@@ -60,25 +60,109 @@ failure_test = analysistest.make(
     expect_failure = True,
 )
 
+def _labels_impl(ctx):
+    env = analysistest.begin(ctx)
+    info = analysistest.target_under_test(env)[RlExperimentInfo]
+    files = [info.digest, info.graph, info.launch, info.plan, info.report]
+    asserts.equals(env, files, ctx.files.data)
+    return analysistest.end(env)
+
+labels_test = analysistest.make(
+    _labels_impl,
+    attrs = {"data": attr.label_list(doc = "The outputs by their labels.", allow_files = True)},
+)
+
+def _runfiles_of_package(ctx, target):
+    return sorted([
+        file.basename
+        for file in target[DefaultInfo].default_runfiles.files.to_list()
+        if file.owner.package == ctx.label.package
+    ])
+
+def _verb_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+
+    # The program is made once for all experiments; a verb has a copy of its start script and no process.
+    asserts.equals(env, ["TemplateExpand"], _own_mnemonics(env))
+    asserts.equals(env, "sample.plan", target[DefaultInfo].files_to_run.executable.basename)
+    asserts.equals(env, ["sample.plan", "sample.plan.json"], _runfiles_of_package(ctx, target))
+    runfiles = [file.short_path for file in target[DefaultInfo].default_runfiles.files.to_list()]
+    asserts.true(env, "tools/launcher/cli/plan_main.py" in runfiles, "the program is no runfile")
+    return analysistest.end(env)
+
+verb_test = analysistest.make(_verb_impl)
+
+def _bytecode_impl(ctx):
+    env = analysistest.begin(ctx)
+    runfiles = analysistest.target_under_test(env)[DefaultInfo].default_runfiles
+    links = [link.path for link in runfiles.symlinks.to_list()]
+    asserts.true(env, "tools/launcher/cli/__pycache__/launch_command.cpython-312.pyc" in links, "no bytecode")
+
+    # A module of two libraries would be compiled twice, and Bazel complain of the second file for one place.
+    links = sorted(links)
+    asserts.equals(env, [], [link for link, following in zip(links, links[1:]) if link == following])
+    return analysistest.end(env)
+
+bytecode_test = analysistest.make(_bytecode_impl)
+
+def _preflight_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    asserts.equals(env, ["FileWrite"], _own_mnemonics(env))
+    asserts.equals(env, ["sample.launch.yaml", "sample.preflight_test"], _runfiles_of_package(ctx, target))
+    return analysistest.end(env)
+
+preflight_test = analysistest.make(_preflight_test_impl)
+
+def _golden_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    asserts.equals(env, ["FileWrite"], _own_mnemonics(env))
+    asserts.equals(
+        env,
+        ["golden.yaml", "sample.golden_test", "sample.launch.yaml"],
+        _runfiles_of_package(ctx, target),
+    )
+    script = [a.content for a in analysistest.target_actions(env) if a.mnemonic == "FileWrite"][0]
+    asserts.true(env, "diff -u -- 'tests/starlark/golden.yaml' 'tests/starlark/sample.launch.yaml'" in script, script)
+    return analysistest.end(env)
+
+golden_test = analysistest.make(_golden_test_impl)
+
+# Bazel makes these for every program and test.
+_OF_BAZEL = ["Middleman", "RepoMappingManifest", "RunfilesTree", "SourceSymlinkManifest", "SymlinkTree", "TestRunner"]
+
+def _own_mnemonics(env):
+    return [a.mnemonic for a in analysistest.target_actions(env) if a.mnemonic not in _OF_BAZEL]
+
 def _targets_impl(ctx):
     env = unittest.begin(ctx)
-    rules = {name: ctx.attr.tags_of[name].split(",") for name in ctx.attr.tags_of}
-    for verb in ["launch", "pin", "plan", "rehearse"]:
-        for name in ["starlark", "sample"]:
-            asserts.true(env, "manual" in rules["%s.%s" % (name, verb)], "%s.%s is built by //..." % (name, verb))
-    for file in ["digest", "graph", "launch", "plan"]:
-        asserts.true(env, "manual" in rules["sample.%s_file" % file])
-    for verb in ["launch", "pin", "plan", "rehearse"]:
-        asserts.true(env, verb in rules, "the bare verb %s is missing" % verb)
-    asserts.true(env, "sample.preflight_test" in rules)
-    asserts.false(env, "sample.golden_test" in rules, "there is no golden")
+    verbs = ["launch", "pin", "plan", "rehearse", "report"]
+    made = {name: ["rl_verb", "manual"] for name in ["sample." + verb for verb in verbs]}
+    made["sample"] = ["rl_preflight", "manual"]
+    made["sample.golden_test"] = ["rl_golden_test", "manual", "rl_check"]
+    made["sample.preflight_test"] = ["rl_preflight_test", "manual", "rl_check"]
+
+    # All of them: one more is one more for each of a thousand experiments.
+    asserts.equals(env, made, {
+        name: kind_and_tags
+        for name, kind_and_tags in ctx.attr.rules.items()
+        if name.partition(".")[0] == "sample"
+    })
+    for verb in verbs:
+        asserts.equals(env, ["alias", "manual"], ctx.attr.rules.get(verb))
+    asserts.false(env, "starlark.golden_test" in ctx.attr.rules, "there is no golden")
     return unittest.end(env)
 
 targets_test = unittest.make(
     _targets_impl,
-    attrs = {"tags_of": attr.string_dict(doc = "Target of the package -> its tags, joined by commas.")},
+    attrs = {"rules": attr.string_list_dict(doc = "Target of the package -> its kind, then its tags.")},
 )
 
-def tags_of_package():
-    """Returns target -> tags, joined by commas, of the rules that the package has so far."""
-    return {name: ",".join(rule["tags"]) for name, rule in native.existing_rules().items()}
+def rules_of_package():
+    """Returns target -> kind and tags of the rules that the package has so far."""
+    return {
+        name: [rule["kind"]] + sorted({tag: None for tag in rule["tags"]})
+        for name, rule in native.existing_rules().items()
+    }

@@ -9,7 +9,10 @@ _CACHE_TAG = "cpython-312"
 
 BytecodeInfo = provider(
     doc = "Compiled modules.",
-    fields = {"links": "depset of struct(path, file): where in the runfiles Python looks for which bytecode."},
+    fields = {
+        "links": "depset of SymlinkEntry for ctx.runfiles(): where in the runfiles Python looks for which bytecode. " +
+                 "A file that is there already has precedence, such as rules_python's own bytecode.",
+    },
 )
 
 def _python_bytecode_impl(target, ctx):
@@ -20,10 +23,14 @@ def _python_bytecode_impl(target, ctx):
     ]
     if target.label.workspace_name:
         return BytecodeInfo(links = depset())
+
+    # The script of a program is run and not imported.
+    if hasattr(ctx.rule.attr, "main"):
+        return BytecodeInfo(links = depset(transitive = below))
     args = ctx.actions.args()
     args.use_param_file("@%s", use_always = True)
     args.set_param_file_format("multiline")
-    sources, outputs, links = [], [], []
+    sources, outputs, links = [], [], {}
     for source in getattr(ctx.rule.files, "srcs", []):
         if source.extension != "py" or source.owner.package != target.label.package:
             continue
@@ -39,7 +46,7 @@ def _python_bytecode_impl(target, ctx):
         args.add(source, format = "%s=" + output.path)
         sources.append(source)
         outputs.append(output)
-        links.append(struct(path = "/".join([part for part in [target.label.package, path] if part]), file = output))
+        links["/".join([part for part in [target.label.package, path] if part])] = output
     if outputs:
         ctx.actions.run(
             executable = ctx.executable._compiler,
@@ -49,7 +56,9 @@ def _python_bytecode_impl(target, ctx):
             mnemonic = "PythonBytecode",
             progress_message = "Compiling %{label}",
         )
-    return BytecodeInfo(links = depset(links, transitive = below))
+
+    # The entries and not the runfiles, which would not agree to a file in the place of a link.
+    return BytecodeInfo(links = depset(transitive = [ctx.runfiles(symlinks = links).symlinks] + below))
 
 python_bytecode = aspect(
     implementation = _python_bytecode_impl,

@@ -1,18 +1,18 @@
 """rl_experiment: everything a person types about one experiment."""
 
-load("@bazel_skylib//rules:build_test.bzl", "build_test")
-load("@bazel_skylib//rules:diff_test.bzl", "diff_test")
-load("@rules_python//python:defs.bzl", "py_binary")
+load(":checks.bzl", "CHECK_TAG", "rl_golden_test", "rl_preflight_test")
 load(":names.bzl", "experiment_name_problem", "option_problem", "option_text")
-load(":preflight.bzl", "rl_experiment_file", "rl_preflight")
+load(":preflight.bzl", "OUTPUTS", "rl_preflight")
+load(":verbs.bzl", "rl_verb")
 
 # The ceilings of all launches of the repository that an experiment is in.
 _BUDGET = "//experiments:budget.yaml"
 
-# Verb -> the program behind it and the outputs it reads. `:plan` and `:pin` need neither Iris nor its wheels.
+# Verb -> the program behind it, one for all experiments, and the outputs it reads. `:plan` and `:pin` need neither
+# Iris nor its wheels.
 _VERBS = {
     "launch": struct(
-        tool = "//tools/launcher/cli:launcher",
+        program = "//tools/launcher",
         files = ["digest", "graph", "launch", "plan"],
         command = ["launch"],
         reads_cluster = True,
@@ -20,7 +20,7 @@ _VERBS = {
         writes_ledger = False,
     ),
     "pin": struct(
-        tool = "//tools/launcher/cli:pin",
+        program = "//tools/launcher/cli:pin",
         files = ["digest", "graph", "launch"],
         command = [],
         reads_cluster = False,
@@ -28,7 +28,7 @@ _VERBS = {
         writes_ledger = True,
     ),
     "plan": struct(
-        tool = "//tools/launcher/cli:plan",
+        program = "//tools/launcher/cli:plan",
         files = ["plan"],
         command = [],
         reads_cluster = False,
@@ -36,10 +36,18 @@ _VERBS = {
         writes_ledger = False,
     ),
     "rehearse": struct(
-        tool = "//tools/launcher/cli:launcher",
+        program = "//tools/launcher",
         files = ["digest", "graph", "launch", "plan"],
         command = ["rehearse"],
         reads_cluster = True,
+        reads_budget = False,
+        writes_ledger = False,
+    ),
+    "report": struct(
+        program = "//tools/launcher/cli:report",
+        files = ["report"],
+        command = [],
+        reads_cluster = False,
         reads_budget = False,
         writes_ledger = False,
     ),
@@ -66,13 +74,16 @@ def rl_experiment(
 
     Makes:
       * `<name>`: preflight; building it writes the pinned launch document.
+      * `<name>.launch.yaml`, `<name>.plan.json`, `<name>.graph.json`, `<name>.report.html`, `<name>.digest`: its
+        files, for rules that name one of them.
       * `<name>.plan`: `bazel run` prints the plan.
+      * `<name>.report`: `bazel run` shows the plan as a page, or says where that is.
       * `<name>.launch`: `bazel run` submits exactly the pinned document.
       * `<name>.rehearse`: `bazel run` runs the same document on the local Iris.
       * `<name>.pin`: `bazel run` writes the version's digests into its ledger, in the source tree.
       * `<name>.preflight_test`: `bazel test` proves that the experiment still plans.
       * `<name>.golden_test`: with `golden`, that the rendered document did not change.
-      * `plan`, `launch`, `rehearse`, `pin`: the verbs once more, when `name` is the package's last component.
+      * `plan`, `report`, `launch`, `rehearse`, `pin`: the verbs once more, when `name` is the package's last component.
 
     Args:
       name: name of the experiment; letters, digits and `_`.
@@ -101,7 +112,6 @@ def rl_experiment(
         if problem:
             fail("rl_experiment //{}:{}: {}".format(native.package_name(), name, problem))
     common = {"tags": tags or [], "testonly": testonly, "visibility": visibility}
-    helper = {"tags": ["manual"], "testonly": testonly, "visibility": ["//visibility:private"]}
 
     ledger = _ledger(versions)
     rl_preflight(
@@ -117,19 +127,17 @@ def rl_experiment(
         stage = stage,
         version = version,
         versions = ledger.label,
-        **common
+        **(common | {field: name + suffix for field, suffix in OUTPUTS.items()})
     )
-
-    for file in _VERBS["launch"].files:
-        rl_experiment_file(name = _file_target(name, file), experiment = ":" + name, file = file, **helper)
 
     for verb in _VERBS:
         _verb(name, verb, cluster, ledger.path, tags or [], testonly, visibility)
 
-    build_test(
+    rl_preflight_test(
         name = name + ".preflight_test",
-        targets = [":" + name],
-        tags = tags or [],
+        size = "small",
+        experiment = ":" + name,
+        tags = (tags or []) + [CHECK_TAG],
     )
     if golden:
         if not native.glob([golden], allow_empty = True):
@@ -138,16 +146,13 @@ def rl_experiment(
                 name,
                 golden,
             ))
-        diff_test(
+        rl_golden_test(
             name = name + ".golden_test",
-            failure_message = "The rendered document of //{}:{} changed. If that is wanted: tools/bazel run //tests/goldens:update".format(native.package_name(), name),
-            file1 = golden,
-            file2 = ":" + _file_target(name, "launch"),
-            tags = tags or [],
+            size = "small",
+            experiment = ":" + name,
+            golden = golden,
+            tags = (tags or []) + [CHECK_TAG],
         )
-
-def _file_target(name, file):
-    return "{}.{}_file".format(name, file)
 
 def _ledger(versions):
     """Where a ledger is in the source tree, and its label if it is there already."""
@@ -164,7 +169,7 @@ def _verb(name, verb, cluster, ledger_path, tags, testonly, visibility):
     arguments = list(spec.command)
     data = []
     for file in spec.files:
-        target = ":" + _file_target(name, file)
+        target = ":" + name + OUTPUTS[file]
         arguments.append("--{}=$(rlocationpath {})".format(file, target))
         data.append(target)
     if spec.reads_cluster:
@@ -175,16 +180,14 @@ def _verb(name, verb, cluster, ledger_path, tags, testonly, visibility):
         data.append(_BUDGET)
     if spec.writes_ledger:
         arguments.append("--ledger=" + ledger_path)
-    py_binary(
+    rl_verb(
         name = "{}.{}".format(name, verb),
-        srcs = [spec.tool + "_main.py"],
-        main = spec.tool + "_main.py",
         args = arguments,
         data = data,
+        program = spec.program,
         tags = tags + ["manual"],
         testonly = testonly,
         visibility = visibility,
-        deps = [spec.tool + "_lib"],
     )
     if name == native.package_name().rpartition("/")[2]:
         native.alias(

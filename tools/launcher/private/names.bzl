@@ -1,6 +1,6 @@
 """Rules about the names that rl_experiment derives from."""
 
-VERBS = ["launch", "pin", "plan", "rehearse"]
+VERBS = ["launch", "pin", "plan", "rehearse", "report"]
 
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 

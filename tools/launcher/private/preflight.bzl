@@ -4,6 +4,15 @@ load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load(":names.bzl", "line_problem")
 load(":providers.bzl", "CardInfo", "RlExperimentInfo", "RuntimeManifestInfo")
 
+# Field of RlExperimentInfo -> what follows the experiment's name in that of its file.
+OUTPUTS = {
+    "digest": ".digest",
+    "graph": ".graph.json",
+    "launch": ".launch.yaml",
+    "plan": ".plan.json",
+    "report": ".report.html",
+}
+
 def _short(label):
     return "//{}:{}".format(label.package, label.name)
 
@@ -27,11 +36,8 @@ def _rl_preflight_impl(ctx):
         if problem:
             fail("{}: {}".format(_short(ctx.label), problem))
     outputs = {
-        "digest": ctx.actions.declare_file(ctx.label.name + ".digest"),
-        "graph": ctx.actions.declare_file(ctx.label.name + ".graph.json"),
-        "launch": ctx.actions.declare_file(ctx.label.name + ".launch.yaml"),
-        "plan": ctx.actions.declare_file(ctx.label.name + ".plan.json"),
-        "report": ctx.actions.declare_file(ctx.label.name + ".report.html"),
+        field: getattr(ctx.outputs, field) or ctx.actions.declare_file(ctx.label.name + suffix)
+        for field, suffix in OUTPUTS.items()
     }
     manifest = ctx.attr.runtime[RuntimeManifestInfo].manifest
     cluster = _card(ctx, ctx.attr.cluster, "cluster", "cluster")
@@ -58,14 +64,15 @@ def _rl_preflight_impl(ctx):
     if ctx.file.versions:
         args.add(ctx.file.versions, format = "--ledger=%s")
     args.add(ctx.attr._report_format[BuildSettingInfo].value, format = "--format=%s")
-    for name in sorted(outputs):
-        args.add(outputs[name], format = "--{}_out=%s".format(name))
+    planned = {name: file for name, file in outputs.items() if name != "report"}
+    for name in sorted(planned):
+        args.add(planned[name], format = "--{}_out=%s".format(name))
 
     ctx.actions.run(
         executable = ctx.executable._preflight,
         arguments = [args],
         inputs = [ctx.file.main, manifest, cluster] + ctx.files.srcs + ctx.files.versions + models + datasets,
-        outputs = outputs.values(),
+        outputs = planned.values(),
         # An experiment that lists a set writes the same order every time.
         env = {"PYTHONHASHSEED": "0"},
         # One process plans for many experiments; the action as a process of its own writes the same bytes.
@@ -78,6 +85,16 @@ def _rl_preflight_impl(ctx):
         },
         mnemonic = "RlPreflight",
         progress_message = "Preflight of %{label}",
+    )
+
+    # An action of its own, so that only who asks for the page has it made.
+    ctx.actions.run(
+        executable = ctx.executable._report,
+        arguments = ["--plan=" + outputs["plan"].path, "--report_out=" + outputs["report"].path],
+        inputs = [outputs["plan"]],
+        outputs = [outputs["report"]],
+        mnemonic = "RlReport",
+        progress_message = "Report of %{label}",
     )
     return [
         DefaultInfo(
@@ -104,6 +121,9 @@ The build fails, with every violation in one message, when a check refuses the e
             doc = "The dataset_cards that main() may ask for.",
             providers = [CardInfo],
         ),
+        "digest": attr.output(doc = "Label for this output, `<name>.digest`; without one it has none."),
+        "graph": attr.output(doc = "Label for this output, `<name>.graph.json`; without one it has none."),
+        "launch": attr.output(doc = "Label for this output, `<name>.launch.yaml`; without one it has none."),
         "main": attr.label(
             doc = "The Python file with main(), decorated with @rl_build_options.",
             allow_single_file = [".py"],
@@ -114,6 +134,8 @@ The build fails, with every violation in one message, when a check refuses the e
             providers = [CardInfo],
         ),
         "options": attr.string_dict(doc = "Option of main() -> its value as text; every option has one."),
+        "plan": attr.output(doc = "Label for this output, `<name>.plan.json`; without one it has none."),
+        "report": attr.output(doc = "Label for this output, `<name>.report.html`; without one it has none."),
         "runtime": attr.label(
             doc = "The runtime_manifest of the pinned MarinSkyRL commit.",
             mandatory = True,
@@ -144,28 +166,12 @@ The build fails, with every violation in one message, when a check refuses the e
             executable = True,
             cfg = "exec",
         ),
+        "_report": attr.label(
+            default = "//tools/launcher/cli:report_writer",
+            executable = True,
+            cfg = "exec",
+        ),
         "_report_format": attr.label(default = "//tools/launcher:report_format"),
     },
     provides = [RlExperimentInfo],
-)
-
-def _rl_experiment_file_impl(ctx):
-    file = getattr(ctx.attr.experiment[RlExperimentInfo], ctx.attr.file)
-    return [DefaultInfo(files = depset([file]), runfiles = ctx.runfiles([file]))]
-
-rl_experiment_file = rule(
-    implementation = _rl_experiment_file_impl,
-    doc = "One output of an experiment as a target of its own, so that other rules can name it.",
-    attrs = {
-        "experiment": attr.label(
-            doc = "The rl_preflight target.",
-            mandatory = True,
-            providers = [RlExperimentInfo],
-        ),
-        "file": attr.string(
-            doc = "Field of RlExperimentInfo.",
-            mandatory = True,
-            values = ["digest", "graph", "launch", "plan", "report"],
-        ),
-    },
 )

@@ -27,17 +27,11 @@ def _runnable_impl(ctx):
         is_executable = True,
     )
     program = ctx.attr.program[DefaultInfo]
-
-    # rules_python's own bytecode, which is there where precompiling is switched on, has precedence.
-    present = {file.short_path: None for file in program.default_runfiles.files.to_list()}
     return DefaultInfo(
         executable = executable,
         files = depset([executable]),
-        runfiles = ctx.runfiles([executable], symlinks = {
-            link.path: link.file
-            for link in ctx.attr.program[BytecodeInfo].links.to_list()
-            if link.path not in present
-        }).merge(program.default_runfiles),
+        runfiles = ctx.runfiles([executable], symlinks = ctx.attr.program[BytecodeInfo].links)
+            .merge(program.default_runfiles),
     )
 
 runnable = rule(

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class ProtocolError(Exception):
-    """A line which is no work request. Nobody can be answered: the worker has to end."""
+    """What came is no work request. Nobody can be answered: the worker has to end."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,9 +38,13 @@ def parse_request(line: bytes) -> WorkRequest:
         raise ProtocolError(f"a work request is not JSON: {error}") from None
     if not isinstance(message, dict):
         raise ProtocolError(f"a work request is a {type(message).__name__}, not an object")
+    arguments = _field(message, "arguments", list, [])
+    for argument in arguments:
+        if not isinstance(argument, str):
+            raise ProtocolError(f"an argument of a work request is {argument!r}, not a str")
     return WorkRequest(
         id=_field(message, "requestId", int, 0),
-        arguments=tuple(_field(message, "arguments", list, [])),
+        arguments=tuple(arguments),
         folder=_field(message, "sandboxDir", str, ""),
         cancel=_field(message, "cancel", bool, False),
     )

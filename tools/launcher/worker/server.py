@@ -8,28 +8,24 @@ The parent has one thread, and so may fork.
 """
 
 import contextlib
-import ctypes
 import dataclasses
 import gc
 import os
 import selectors
 import signal
 import sys
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from pathlib import Path
 from typing import BinaryIO
 
+from tools.launcher.worker.child import Action, run_in_child
 from tools.launcher.worker.protocol import WorkRequest, cancelled, finished, parse_request
 
 MOST_OUTPUT = 1 << 20
 """Bytes of one action's output that are passed on; Bazel keeps them in memory."""
 
 _CHUNK = 1 << 16
-_MOST_DESCRIPTORS = 1024  # Of the parent; it has a handful and one for each action.
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-Action = Callable[[Sequence[str]], int]
-"""Runs the action of these arguments in the working directory and returns its exit status."""
+_THREADS = Path("/proc/self/task")  # Linux
 
 
 @dataclasses.dataclass
@@ -47,7 +43,9 @@ class _Running:
 
 
 def serve(action: Action, prepare: Callable[[WorkRequest], None]) -> None:
-    """Answer Bazel's requests on standard input until it closes it.
+    """Answer Bazel's requests on standard input until it closes it, or until SIGTERM.
+
+    No child outlives it.
 
     Args:
         action: runs one action; called in a child.
@@ -56,53 +54,88 @@ def serve(action: Action, prepare: Callable[[WorkRequest], None]) -> None:
 
     Raises:
         ProtocolError: Bazel sent what is no request.
+        SystemExit: the worker got SIGTERM.
+        RuntimeError: the process has other threads, whose locks a child would never see opened.
     """
+    if _THREADS.is_dir() and (threads := len(list(_THREADS.iterdir()))) > 1:
+        raise RuntimeError(f"a worker that forks has one thread, this one has {threads}")
     # Standard output is the protocol's. What anything else prints goes to standard error, the worker's log.
     responses = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    _Server(action, prepare, responses).run()
+    server = _Server(action, prepare, responses)
+    try:
+        server.run()
+    except BrokenPipeError:
+        return  # Bazel has gone without closing standard input first.
+    finally:
+        server.end_all()
 
 
 class _Server:
     def __init__(self, action: Action, prepare: Callable[[WorkRequest], None], responses: BinaryIO) -> None:
         self._action, self._prepare, self._responses = action, prepare, responses
+        self._process = os.getpid()
         self._running: dict[int, _Running] = {}
         self._selector = selectors.DefaultSelector()
-        self._libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+        self._unread = bytearray()
 
     def run(self) -> None:
-        ended, wake = os.pipe()
-        for descriptor in (ended, wake):
+        signals, wake = os.pipe()
+        for descriptor in (signals, wake):
             os.set_blocking(descriptor, False)
-        # The handler has nothing to do: that a child ended is read from the pipe.
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        # The handlers have nothing to do: which signals came is read from the pipe.
+        signal.signal(signal.SIGCHLD, _noted)
+        signal.signal(signal.SIGTERM, _noted)
+        # Ctrl-C is Bazel's to pass on, as a cancellation.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self._selector.register(0, selectors.EVENT_READ)
-        self._selector.register(ended, selectors.EVENT_READ)
-        unread = b""
+        self._selector.register(signals, selectors.EVENT_READ)
         while True:
             for key, _ in self._selector.select():
                 if key.fd == 0:
                     received = os.read(0, _CHUNK)
                     if not received:
-                        self._abandon()
                         return
-                    *lines, unread = (unread + received).split(b"\n")
-                    for line in filter(None, lines):
-                        self._take(parse_request(line))
-                elif key.fd == ended:
-                    os.read(ended, _CHUNK)
+                    self._receive(received)
+                elif key.fd == signals:
+                    if signal.SIGTERM in os.read(signals, _CHUNK):
+                        raise SystemExit(128 + signal.SIGTERM)
                     self._answer_ended()
                 elif isinstance(key.data, _Running):
-                    self._read(key.data)
+                    _read(key.data, self._selector)
+
+    def end_all(self) -> None:
+        """Kill the children: nobody is left to answer."""
+        for running in self._running.values():
+            _kill(running)
+            os.waitpid(running.process, 0)
+        self._running.clear()
+
+    def _receive(self, received: bytes) -> None:
+        self._unread += received
+        if b"\n" not in received:
+            return  # Only new bytes are searched: the time for a long line is linear.
+        *lines, unread = bytes(self._unread).split(b"\n")
+        self._unread = bytearray(unread)
+        for line in filter(None, lines):
+            self._take(parse_request(line))
 
     def _take(self, request: WorkRequest) -> None:
-        if not request.cancel:
-            self._prepare(request)
-            self._start(request)
-        elif running := self._running.get(request.id):  # Else it was answered while this was on its way.
-            running.cancelled = True
+        running = self._running.get(request.id)
+        if request.cancel:
+            if running is not None:  # Else it was answered while this was on its way.
+                running.cancelled = True
+                _kill(running)
+            return
+        if running is not None:
+            # Bazel was interrupted, has forgotten it and counts from 1 again. An answer would be taken for
+            # the new one's.
             _kill(running)
+            os.waitpid(running.process, 0)
+            self._forget(running)
+        self._prepare(request)
+        self._start(request)
 
     def _start(self, request: WorkRequest) -> None:
         output, print_to = os.pipe()
@@ -110,10 +143,12 @@ class _Server:
         sys.stdout.flush()
         sys.stderr.flush()
         # What is here now belongs to all children: no collector has to look at it, and so copy it, in each.
+        # Collected first, since what is frozen never is; it looks at what came since the last request.
+        gc.collect()
         gc.freeze()
         process = os.fork()
         if process == 0:
-            _run_in_child(self._action, request, print_to, self._libc)
+            run_in_child(self._action, request, print_to, self._process)
         # Here and in the child: whoever is first, it leads a group before anyone wants to kill that.
         with contextlib.suppress(PermissionError, ProcessLookupError):
             os.setpgid(process, process)
@@ -122,43 +157,52 @@ class _Server:
         self._running[request.id] = running
         self._selector.register(output, selectors.EVENT_READ, running)
 
-    def _read(self, running: _Running) -> None:
-        """Take what a child has printed until now; what is beyond the limit is read and dropped."""
-        while running.output_open:
-            try:
-                printed = os.read(running.output, _CHUNK)
-            except BlockingIOError:
-                return
-            if not printed:
-                self._close_output(running)  # That the child has ended is told by the signal.
-                return
-            room = MOST_OUTPUT - len(running.printed)
-            running.printed += printed[:room]
-            running.cut = running.cut or len(printed) > room
-
     def _answer_ended(self) -> None:
         for running in list(self._running.values()):
             process, status = os.waitpid(running.process, os.WNOHANG)
             if process == 0:
                 continue
-            _kill(running)  # What it may have left behind.
-            self._read(running)
-            self._close_output(running)
-            del self._running[running.request.id]
+            # What it left behind. The kernel hands numbers out in turn: this one is nobody else's yet.
+            _kill_group(running)
+            # What is still in the pipe, which is less than this; a process outside the group may go on.
+            for _ in range(MOST_OUTPUT // _CHUNK):
+                _read(running, self._selector)
+            self._forget(running)
             self._responses.write(_response(running, status))
             self._responses.flush()
 
-    def _close_output(self, running: _Running) -> None:
-        if running.output_open:
-            running.output_open = False
-            self._selector.unregister(running.output)
-            os.close(running.output)
+    def _forget(self, running: _Running) -> None:
+        _close_output(running, self._selector)
+        del self._running[running.request.id]
 
-    def _abandon(self) -> None:
-        """Nobody is left to answer."""
-        for running in self._running.values():
-            _kill(running)
-            os.waitpid(running.process, 0)
+
+def _noted(_number: int, _frame: object) -> None: ...
+
+
+def _read(running: _Running, selector: selectors.BaseSelector) -> None:
+    """Take one piece of what a child has printed; what is beyond the limit is dropped.
+
+    One only: a child that never stops printing must not keep others, or its own cancellation, waiting.
+    """
+    if not running.output_open:
+        return
+    try:
+        printed = os.read(running.output, _CHUNK)
+    except BlockingIOError:
+        return
+    if not printed:
+        _close_output(running, selector)  # That the child has ended is told by the signal.
+        return
+    room = MOST_OUTPUT - len(running.printed)
+    running.printed += printed[:room]
+    running.cut = running.cut or len(printed) > room
+
+
+def _close_output(running: _Running, selector: selectors.BaseSelector) -> None:
+    if running.output_open:
+        running.output_open = False
+        selector.unregister(running.output)
+        os.close(running.output)
 
 
 def _response(running: _Running, status: int) -> bytes:
@@ -166,40 +210,22 @@ def _response(running: _Running, status: int) -> bytes:
         return cancelled(running.request.id)
     output = running.printed.decode("utf-8", errors="replace")
     if running.cut:
-        output += f"\n(more than {MOST_OUTPUT} bytes; the rest is dropped)\n"
+        output += f"\n(more than {MOST_OUTPUT} bytes were printed; the rest is dropped)\n"
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        output += f"the action was ended by {signal.Signals(-code).name}\n"
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        output += f"the action was ended by {name}\n"
         code = 128 - code
     return finished(running.request.id, status=code, output=output)
 
 
 def _kill(running: _Running) -> None:
-    """Kill a child and all that it started and kept in its group."""
-    with contextlib.suppress(ProcessLookupError):
+    """Kill a child which was not waited for yet, also one that left its group, and all in that group."""
+    os.kill(running.process, signal.SIGKILL)
+    _kill_group(running)
+
+
+def _kill_group(running: _Running) -> None:
+    # PermissionError: macOS says so of a group of which only the ended leader is left.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(running.process, signal.SIGKILL)
-
-
-def _run_in_child(action: Action, request: WorkRequest, print_to: int, libc: ctypes.CDLL | None) -> None:
-    """Run the action and end this process."""
-    status = 1
-    try:
-        os.setpgid(0, 0)
-        if libc is not None:
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # Else a killed worker leaves it behind.
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(print_to, 1)
-        os.dup2(print_to, 2)
-        os.closerange(3, _MOST_DESCRIPTORS)
-        if request.folder:
-            os.chdir(request.folder)
-        status = action(request.arguments)
-        sys.stdout.flush()
-    except SystemExit as ended:
-        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
