@@ -17,6 +17,7 @@ ROOMS: dict[str, set[str]] = {
     "rl": {"catalog", "graph", "documents"},
     "preflight": {"rl", "catalog", "graph", "documents"},
     "render": {"rl", "graph", "documents"},
+    "compare": {"preflight", "rl", "catalog", "graph", "documents"},
     "runtime_import": {"rl", "catalog", "documents"},
     "store": {"documents"},
     "iris": {"documents"},

@@ -17,7 +17,7 @@ from tools.launcher.render.launch_document import (
     Storage,
     render_launch_document,
 )
-from tools.launcher.rl import skyrl_step
+from tools.launcher.rl import SkyRLIngress, skyrl_step
 from tools.launcher.rl.steps import SkyRLStepPayload
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -72,6 +72,7 @@ def changed(step: ArtifactStep, **changes: Any) -> ArtifactStep:
 
 
 RECIPE = example_specs.smoke_fsdp().payload.spec.recipe
+INGRESS = SkyRLIngress(mode="controller", host="", record_literal=False, vllm_http_port=8000)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,7 @@ def test_what_is_learned_changes_the_fingerprint(change):
         {"execution__coordinator_timeout_hours": 48},
         {"execution__job_timeout_seconds": 3600},
         {"execution__wandb_entity": None},
+        {"execution__ingress": INGRESS},
         {"spec__retention__temporary_storage_ttl_days": 30},
     ],
     ids=lambda change: next(iter(change)),
@@ -125,6 +127,18 @@ def test_what_is_learned_changes_the_fingerprint(change):
 def test_where_it_runs_does_not(change):
     base = example_specs.smoke_fsdp()
     assert step_fingerprint(changed(base, **change)) == step_fingerprint(base)
+
+
+def test_ingress_is_a_section_of_its_own_where_it_is_declared():
+    base = example_specs.smoke_fsdp()
+    document = rendered(changed(base, execution__ingress=INGRESS))
+    assert document.pop("ingress") == {
+        "mode": "controller",
+        "host": "",
+        "record_literal": False,
+        "vllm_http_port": 8000,
+    }
+    assert document == rendered(base)
 
 
 def test_storage_moves_the_document_and_not_the_fingerprint():

@@ -26,11 +26,11 @@ from tests.faults.forking_testlib import MESSAGE_BYTES, Forker, start
 
 _PRELOADED = (
     "google.cloud.storage",
-    "iris.cluster.client.job_info",
-    "iris.cluster.client.remote_client",
-    "iris.cluster.constraints",
+    "iris.rpc.compression",
+    "iris.rpc.controller_connect",
     "tools.launcher.coordinator.main",
     "tools.launcher.iris.gateway",
+    "tools.launcher.iris.launch_message",
     "tools.launcher.rehearsal.launch",
     "tools.launcher.rehearsal.task",
 )

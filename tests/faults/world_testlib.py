@@ -151,7 +151,7 @@ class World:
         from iris.rpc import controller_pb2
 
         query = controller_pb2.Controller.JobQuery(scope=controller_pb2.Controller.JOB_QUERY_SCOPE_ROOTS)
-        return [job.job_id for job in self.gateway._client.list_jobs(query=query)]
+        return [job.job_id for job in self.gateway._listed(query)]
 
     def _daemon(self) -> DaemonRecord:
         record = read_record(local_paths(self.state))

@@ -20,10 +20,11 @@ from tests.faults.forking_testlib import MESSAGE_BYTES, Forker, start
 
 _PRELOADED = (
     "google.cloud.storage",
-    "iris.cluster.client.remote_client",
-    "iris.cluster.constraints",
+    "iris.rpc.compression",
+    "iris.rpc.controller_connect",
     "tools.launcher.cli.commands",
     "tools.launcher.cli.launch_command",
+    "tools.launcher.iris.launch_message",
 )
 
 

@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, Final
 
-from absl.flags import argparse_flags
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from tools.launcher.coordinator.artifact_record import ArtifactMismatch
@@ -46,6 +45,7 @@ from tools.launcher.coordinator.walk import walk
 from tools.launcher.documents.strict_yaml import DocumentError
 from tools.launcher.iris.delivered_secrets import CredentialMissing, delivered
 from tools.launcher.iris.jobs import IrisError, IrisUnreachable, is_terminal
+from tools.launcher.iris.task_bootstrap import leave
 from tools.launcher.store.bundles import BUNDLE_PREFIX, BundleError, LaunchBundle, unpack, verify_bundle
 from tools.launcher.store.content import get_content
 from tools.launcher.store.locations import ObjectRoot
@@ -64,8 +64,6 @@ INTERRUPTED: Final = 128 + signal.SIGTERM
 _GIVE_UP_SECONDS: Final = 20.0
 _SECONDS_TO_BE_ENDED: Final = 5.0
 _REASON_CHARACTERS: Final = 1000
-
-_new_parser: Any = argparse_flags.ArgumentParser  # absl has no types for it
 
 _AWAY = (StoreUnavailable, IrisUnreachable)
 
@@ -304,9 +302,8 @@ def _job_id(environ: dict[str, str]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = _new_parser(
-        prog="coordinator", description=__doc__, allow_abbrev=False, inherited_absl_flags=None
-    )
+    # Not absl's: its import costs a task a tenth of a second, and only our own programs write these arguments.
+    parser = argparse.ArgumentParser(prog="coordinator", description=__doc__, allow_abbrev=False)
     parser.add_argument("--store", required=True, help="file:///... or gs://... of bundles and records")
     parser.add_argument("--object-root", help="file:///... that stands for all buckets; else the real ones")
     parser.add_argument("--bundle", required=True, help="SHA-256 of the bundle")
@@ -401,4 +398,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

@@ -32,10 +32,14 @@ def canonical_json(value: object) -> bytes:
         CanonicalEncodingError: for any other type, for NaN and infinities, for integers of more
             than 64 bits, for keys which are not strings, and for text that is not valid Unicode.
     """
-    _require_canonical(value, "$")
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    ).encode("utf-8")
+    if not _is_canonical(value):
+        _require_canonical(value, "$")
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        _require_canonical(value, "$")
+        raise
 
 
 def sha256_hex(data: bytes) -> str:
@@ -50,6 +54,20 @@ def digest_of(value: object) -> str:
         CanonicalEncodingError: if `value` has no canonical form.
     """
     return sha256_hex(canonical_json(value))
+
+
+def _is_canonical(value: Any) -> bool:
+    """Whether `_require_canonical` accepts a value, text apart; it needs no places, and so a third of the time."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return True
+    if kind is dict:
+        return all(type(key) is str and _is_canonical(item) for key, item in value.items())
+    if kind is list or kind is tuple:
+        return all(map(_is_canonical, value))
+    if kind is int:
+        return bool(value.bit_length() <= _MAX_BITS)
+    return kind is float and math.isfinite(value)
 
 
 def _require_canonical(value: Any, place: str) -> None:

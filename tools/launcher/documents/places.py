@@ -4,6 +4,8 @@ import re
 
 import yaml
 
+from tools.launcher.documents.strict_yaml import compose_yaml
+
 _INDEX = re.compile(r"\[(\d{1,9})\]")
 _END_OF_KEY = re.compile(r"[.\[]")
 
@@ -13,9 +15,8 @@ class Places:
 
     def __init__(self, data: bytes) -> None:
         """Read the positions of `data`, which `load_yaml` accepted."""
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self._entries: dict[int, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
-        self._root = yaml.compose(data.decode("utf-8-sig"), Loader=loader)
+        self._root = compose_yaml(data)
 
     def find(self, path: str) -> tuple[int, int] | None:
         """Return line and column (from 1) of a path such as `inputs.train_data[0].uri`.

@@ -2,7 +2,8 @@
 
 Numbers follow what the MarinSkyRL launcher reads (OmegaConf's resolver): `1e-6` is a float
 although YAML 1.1 asks for a dot (contract, case n206). The C parser of PyYAML is used when
-it is there; both parsers build the same values because the constructor is the same.
+it is there; both parsers build the same values because what builds them is the same, and because the few
+characters that they read differently are left to the pure one.
 """
 
 import re
@@ -10,7 +11,7 @@ from typing import Any
 
 import yaml
 
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # A float for the launcher's reader, text for YAML 1.1. The writer quotes such text.
 EXPONENT_WITHOUT_DOT = re.compile(r"^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$")
@@ -23,6 +24,7 @@ MAX_NODES = 50_000  # Counted with every alias expanded, so that nine times nine
 MAX_NUMBER = 400  # Characters. Reading a number takes the square of its length; 1e308 written out has 309.
 MAX_TEXT = 1 << 20  # Characters of one value: no path, name or variable has as many.
 MAX_TAG_DIRECTIVES = 20  # Reading them takes the square of their count.
+MAX_SLOW_BYTES = 256 << 10  # What the pure parser reads in a second and a half at worst.
 
 # The numbers of YAML 1.1 without backtracking: the resolver's own patterns take 60 bytes for each character
 # of `1:1:1…`.
@@ -32,8 +34,15 @@ _LONG_NUMBER = re.compile(
 )
 
 _TAG = "tag:yaml.org,2002:"
-_TEXT = _TAG + "str"
+_TEXT, _LIST, _MAPPING, _MERGE = _TAG + "str", _TAG + "seq", _TAG + "map", _TAG + "merge"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+# The launcher reads with the pure parser, and of these the C parser makes something else: a tab or an inner byte
+# order mark in plain text, a directive, a tag without a name, a comment that touches `|` or `>`, and in `[a?]` or
+# `{a:}` the question mark and the colon.
+_READ_DIFFERENTLY = re.compile(
+    rb"\t|\xef\xbb\xbf|(?m:^%)|(?<![^\s,\[{:?\x85-])!(?![^\s,\]}\xc2])|[|>][-+0-9]{0,2}#|\?|:[,\[\]{}]"
+)
 
 _SHOWN_CHARACTERS = 200  # Of a parser's message, which may quote the whole file.
 
@@ -64,20 +73,23 @@ class UnquotedKey(str):
     __slots__ = ()
 
 
-class _StrictLoader(_Base):  # type: ignore[misc]  # which base depends on the machine
-    """PyYAML's safe loader which refuses repeated keys."""
+def strict_loader(parser: Any) -> Any:
+    """Return a PyYAML loader class that composes as `parser` (SafeLoader or CSafeLoader) does, with our tags."""
 
-    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-        """Find the tag of a node without one: PyYAML's rule for values, in bounded memory."""
-        if kind is not yaml.ScalarNode:
-            return super().resolve(kind, value, implicit)
-        if implicit[0]:
-            if len(value) > MAX_NUMBER:
-                return _TAG + ("float" if _LONG_NUMBER.fullmatch(value) else "str")
-            for tag, pattern in self.yaml_implicit_resolvers.get(value[:1], ()):
-                if pattern.match(value):
-                    return tag
-        return _TEXT
+    class StrictLoader(parser):  # type: ignore[misc]  # which base depends on the machine
+        def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+            """Find the tag of a node without one: PyYAML's rule for values, in bounded memory."""
+            if kind is not yaml.ScalarNode:
+                return _LIST if kind is yaml.SequenceNode else _MAPPING
+            if implicit[0]:
+                if len(value) > MAX_NUMBER:
+                    return _TAG + ("float" if _LONG_NUMBER.fullmatch(value) else "str")
+                for tag, pattern in _RESOLVERS.get(value[:1], ()):
+                    if pattern.match(value):
+                        return tag
+            return _TEXT
+
+    return StrictLoader
 
 
 def load_yaml(data: bytes, *, source: str) -> Any:
@@ -94,7 +106,16 @@ def load_yaml(data: bytes, *, source: str) -> Any:
     Raises:
         DocumentError: not UTF-8, empty, larger than MAX_BYTES, deeper than MAX_DEPTH, more than
             MAX_NODES values, a number longer than MAX_NUMBER, repeated keys, keys that are no scalar,
-            unknown tags, several documents, or bad syntax.
+            unknown tags, several documents, more than MAX_SLOW_BYTES with what programs read differently, or
+            bad syntax.
+    """
+    return load_with(_Loader, data, source=source)
+
+
+def load_with(loader_class: Any, data: bytes, *, source: str) -> Any:
+    """Like `load_yaml`, with the loader that `strict_loader` made of one of PyYAML's parsers.
+
+    Of bad syntax each parser has its own description.
     """
     if len(data) > MAX_BYTES:
         raise too_large(source, str(len(data)))
@@ -109,11 +130,23 @@ def load_yaml(data: bytes, *, source: str) -> Any:
         raise DocumentError(
             source, "", f"more than {MAX_TAG_DIRECTIVES} %TAG directives", "Remove them: no tag is read"
         )
+    if differently := _READ_DIFFERENTLY.search(text):
+        if len(text) > MAX_SLOW_BYTES:
+            seen = differently[0].decode("utf-8", "replace")
+            raise DocumentError(
+                source,
+                f"{text.count(b'\n', 0, differently.start()) + 1}:1",
+                f"{seen!r} in this line is read differently by different programs, and slowly in a file of more "
+                f"than {MAX_SLOW_BYTES} bytes",
+                "Write it otherwise",
+            )
+        loader_class = _PureLoader
     try:
-        _check_bounds(text, source)
-        loader = _StrictLoader(text)
+        _check_bounds(loader_class, text, source)
+        loader = loader_class(text)
         try:
-            value = loader.get_single_data()
+            node = loader.get_single_node()
+            return None if node is None else _built(loader, node, {})
         finally:
             loader.dispose()
     except DocumentError:
@@ -133,7 +166,14 @@ def load_yaml(data: bytes, *, source: str) -> Any:
         raise DocumentError(
             source, "", f"values are nested more than {MAX_DEPTH} deep", "Flatten the document"
         ) from None
-    return value
+
+
+def compose_yaml(data: bytes) -> yaml.Node | None:
+    """Return the nodes, with their places, of a document that `load_yaml` accepted; None of an empty one."""
+    text = data.removeprefix(_BYTE_ORDER_MARK)
+    parser = yaml.SafeLoader if _READ_DIFFERENTLY.search(text) else _Parser
+    node: yaml.Node | None = yaml.compose(text, parser)
+    return node
 
 
 def load_yaml_mapping(data: bytes, *, source: str) -> dict[str, Any]:
@@ -170,7 +210,7 @@ class _ValueProblem(Exception):
         self.place, self.problem, self.fix = place, problem, fix
 
 
-def _check_bounds(text: bytes, source: str) -> None:
+def _check_bounds(loader_class: Any, text: bytes, source: str) -> None:
     """Walk the parser's events before anything is built.
 
     The size of each anchored value is remembered with its aliases expanded, so the count is
@@ -179,51 +219,86 @@ def _check_bounds(text: bytes, source: str) -> None:
     sizes: dict[str, int] = {}
     open_nodes: list[tuple[str | None, int]] = []  # anchor, values counted when it opened
     total = 0
-    for event in yaml.parse(text, Loader=_Base):
-        if isinstance(event, yaml.ScalarEvent):
-            total += 1
-            if len(event.value) > MAX_TEXT:
+    parser = loader_class(text)
+    try:
+        while True:
+            event = parser.get_event()
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                total += 1
+                if len(event.value) > MAX_TEXT:
+                    raise DocumentError(
+                        source,
+                        _place_of(event.start_mark),
+                        f"the value has {len(event.value)} characters, the limit is {MAX_TEXT}",
+                        "Name a file instead of holding it",
+                    )
+                if event.anchor:
+                    sizes[event.anchor] = 1
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                open_nodes.append((event.anchor, total))
+                total += 1
+                if len(open_nodes) > MAX_DEPTH:
+                    raise DocumentError(
+                        source,
+                        _place_of(event.start_mark),
+                        f"values are nested more than {MAX_DEPTH} deep",
+                        "Flatten the document",
+                    )
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                anchor, before = open_nodes.pop()
+                if anchor:
+                    sizes[anchor] = total - before
+            elif kind is yaml.AliasEvent:
+                if any(anchor == event.anchor for anchor, _ in open_nodes):
+                    raise DocumentError(
+                        source,
+                        _place_of(event.start_mark),
+                        f"the alias *{event.anchor} stands inside the value it names",
+                        "Write the value out",
+                    )
+                total += sizes.get(str(event.anchor), 1)
+            elif kind is yaml.StreamEndEvent:
+                return
+            if total > MAX_NODES:
                 raise DocumentError(
                     source,
                     _place_of(event.start_mark),
-                    f"the value has {len(event.value)} characters, the limit is {MAX_TEXT}",
-                    "Name a file instead of holding it",
+                    f"more than {MAX_NODES} values, aliases expanded",
+                    "Remove the aliases that repeat each other",
                 )
-            if event.anchor:
-                sizes[event.anchor] = 1
-        elif isinstance(event, yaml.CollectionStartEvent):
-            open_nodes.append((event.anchor, total))
-            total += 1
-            if len(open_nodes) > MAX_DEPTH:
-                raise DocumentError(
-                    source,
-                    _place_of(event.start_mark),
-                    f"values are nested more than {MAX_DEPTH} deep",
-                    "Flatten the document",
-                )
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = open_nodes.pop()
-            if anchor:
-                sizes[anchor] = total - before
-        elif isinstance(event, yaml.AliasEvent):
-            if any(anchor == event.anchor for anchor, _ in open_nodes):
-                raise DocumentError(
-                    source,
-                    _place_of(event.start_mark),
-                    f"the alias *{event.anchor} stands inside the value it names",
-                    "Write the value out",
-                )
-            total += sizes.get(str(event.anchor), 1)
-        if total > MAX_NODES:
-            raise DocumentError(
-                source,
-                _place_of(event.start_mark),
-                f"more than {MAX_NODES} values, aliases expanded",
-                "Remove the aliases that repeat each other",
-            )
+    finally:
+        parser.dispose()
 
 
-def _construct_mapping(loader: Any, node: yaml.Node, deep: bool = False) -> dict[str, Any]:
+def _built(loader: Any, node: Any, shared: dict[int, Any]) -> Any:
+    """Build the value of a node.
+
+    PyYAML's own way to do it takes twice the time: it also serves values that hold themselves, which
+    `_check_bounds` refuses.
+
+    Args:
+        loader: knows how to read a scalar.
+        node: of a document within bounds.
+        shared: id of a node -> its value, so that an anchored value is one object for all its aliases.
+    """
+    tag = node.tag
+    if tag == _TEXT and type(node) is yaml.ScalarNode:
+        return node.value
+    if tag == _MAPPING:
+        if id(node) not in shared:
+            shared[id(node)] = _built_mapping(loader, node, shared)
+        return shared[id(node)]
+    if tag == _LIST:
+        if not isinstance(node, yaml.SequenceNode):
+            loader.construct_sequence(node)  # Raises: a tag that claims what the value is not.
+        if id(node) not in shared:
+            shared[id(node)] = [_built(loader, item, shared) for item in node.value]
+        return shared[id(node)]
+    return _SCALARS.get(tag, yaml.SafeLoader.construct_undefined)(loader, node)
+
+
+def _built_mapping(loader: Any, node: yaml.Node, shared: dict[int, Any]) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     merged: dict[str, Any] = {}
     if not isinstance(node, yaml.MappingNode):
@@ -231,11 +306,11 @@ def _construct_mapping(loader: Any, node: yaml.Node, deep: bool = False) -> dict
             _place_of(node.start_mark), "this is tagged as a mapping and is none", "Remove the tag"
         )
     for key_node, value_node in node.value:
-        if key_node.tag == _TAG + "merge":
+        if key_node.tag == _MERGE:
             for part in _merge_parts(value_node):
-                merged.update(loader.construct_object(part, deep=True))
+                merged.update(_built(loader, part, shared))
             continue
-        key = loader.construct_object(key_node, deep=True)
+        key = _built(loader, key_node, shared)
         if type(key) is not str:
             key = _key_text(key, key_node)
         if key in mapping:
@@ -244,7 +319,7 @@ def _construct_mapping(loader: Any, node: yaml.Node, deep: bool = False) -> dict
                 f"the key '{_cut(key)}' appears twice in one mapping",
                 "Keep one of them",
             )
-        mapping[key] = loader.construct_object(value_node, deep=deep)
+        mapping[key] = _built(loader, value_node, shared)
     return merged | mapping if merged else mapping
 
 
@@ -260,7 +335,7 @@ def _merge_parts(node: yaml.Node) -> list[yaml.Node]:
     """Return the mappings that `<<` brings in, the one that wins last (YAML's type library: merge)."""
     parts = node.value[::-1] if isinstance(node, yaml.SequenceNode) else [node]
     for part in parts:
-        if part.tag != _TAG + "map":
+        if part.tag != _MAPPING:
             raise _ValueProblem(
                 _place_of(part.start_mark),
                 "the merge key `<<` takes a mapping or a list of mappings",
@@ -269,21 +344,13 @@ def _merge_parts(node: yaml.Node) -> list[yaml.Node]:
     return parts
 
 
-def _construct_yaml_map(loader: Any, node: yaml.MappingNode) -> Any:
-    # PyYAML's two-step form, so that an anchored mapping is one object for all its aliases.
-    data: dict[str, Any] = {}
-    yield data
-    data.update(_construct_mapping(loader, node, deep=True))
-
-
 def _plain(construct: Any) -> Any:
     """Wrap the constructor of a scalar: bounded, and without surprises for what a tag claims, as `!!bool x`."""
 
     def construct_scalar(loader: Any, node: yaml.Node) -> Any:
-        place = _place_of(node.start_mark)
         if isinstance(node, yaml.ScalarNode) and len(node.value) > MAX_NUMBER:
             raise _ValueProblem(
-                place,
+                _place_of(node.start_mark),
                 f"a number of {len(node.value)} characters, the limit is {MAX_NUMBER}",
                 "Write a smaller number, or quote the text",
             )
@@ -292,27 +359,37 @@ def _plain(construct: Any) -> Any:
         except (ValueError, KeyError, IndexError):
             kind = str(node.tag).rpartition(":")[2]
             raise _ValueProblem(
-                place, f"{_cut(repr(node.value))} is no {kind}", "Write a plain value"
+                _place_of(node.start_mark), f"{_cut(repr(node.value))} is no {kind}", "Write a plain value"
             ) from None
 
     return construct_scalar
 
 
 # What JSON has, and no more: a set, bytes or a date is no value of a document.
-_StrictLoader.yaml_constructors = {
-    tag: _StrictLoader.yaml_constructors[tag]
-    for tag in (
-        None,
-        *(_TAG + kind for kind in ("null", "bool", "int", "float", "str", "seq")),
-    )
+_SCALARS: dict[str, Any] = {
+    _TEXT: yaml.SafeLoader.construct_yaml_str,
+    _TAG + "null": yaml.SafeLoader.construct_yaml_null,
+    _TAG + "bool": _plain(yaml.SafeLoader.construct_yaml_bool),
+    _TAG + "int": _plain(yaml.SafeLoader.construct_yaml_int),
+    _TAG + "float": _plain(yaml.SafeLoader.construct_yaml_float),
 }
-_StrictLoader.add_constructor(_TAG + "map", _construct_yaml_map)
-for _kind in ("bool", "int", "float"):
-    _StrictLoader.add_constructor(_TAG + _kind, _plain(_StrictLoader.yaml_constructors[_TAG + _kind]))
-# Dates stay text: the launcher's schema has no date, and a version such as 2026-01-15 must be
-# reported as text with the wrong shape, not as an object.
-_StrictLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TAG + "timestamp"]
-    for first, resolvers in _Base.yaml_implicit_resolvers.items()
-}
-_StrictLoader.add_implicit_resolver(_TAG + "float", EXPONENT_WITHOUT_DOT, list("-+0123456789"))
+
+
+def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
+    """First character of a value -> the tags it may have.
+
+    Dates stay text: the launcher's schema has no date, and a version such as 2026-01-15 must be reported as text
+    with the wrong shape, not as an object.
+    """
+    resolvers = {
+        first: [(tag, pattern) for tag, pattern in rules if tag != _TAG + "timestamp"]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    for first in "-+0123456789":
+        resolvers.setdefault(first, []).append((_TAG + "float", EXPONENT_WITHOUT_DOT))
+    return resolvers
+
+
+_RESOLVERS = _resolvers()
+_PureLoader = strict_loader(yaml.SafeLoader)
+_Loader = strict_loader(_Parser)

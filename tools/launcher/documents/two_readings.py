@@ -11,9 +11,7 @@ from typing import Any
 
 import yaml
 
-from tools.launcher.documents.strict_yaml import load_yaml
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from tools.launcher.documents.strict_yaml import compose_yaml, load_yaml
 
 MOST = 50
 """Readings that are returned; a document with more of them has one habit, not fifty faults."""
@@ -54,7 +52,7 @@ def two_readings(data: bytes) -> tuple[Reading, ...]:
     """
     if _CANDIDATE.search(data) is None:
         return ()
-    root = yaml.compose(data.removeprefix(b"\xef\xbb\xbf"), Loader=_LOADER)
+    root = compose_yaml(data)
     found: list[Reading] = []
     for reading in _of_node(root, "", set()):
         found.append(reading)

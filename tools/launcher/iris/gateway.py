@@ -1,9 +1,11 @@
 """The scheduler as Slipway uses it: submit once, describe, list children, read logs, cancel.
 
-Everything goes through the marin-iris client (`RemoteClusterClient`), one layer below its
-`IrisClient`: that one adds to each submission what nobody asked for (provenance captured with
+Everything goes through the controller's RPC client as marin-iris generates it, below its `IrisClient` and
+`RemoteClusterClient`. The first adds to each submission what nobody asked for (provenance captured with
 `git stash create` in the user's folder, tokens found in the user's environment, the parent's
-variables). A job submitted here has exactly the environment of its `JobRequest`. What Iris itself
+variables); importing either costs a process 1.5 CPU seconds (pyarrow, duckdb, s3fs, google.cloud), and a
+launch has several processes that ask Iris something. `launch_message` makes what they would send.
+A job submitted here has exactly the environment of its `JobRequest`. What Iris itself
 adds to a task are the IRIS_* variables, TMPDIR and its cache folders (UV_CACHE_DIR, HF_HUB_CACHE,
 CARGO_HOME, ...).
 
@@ -19,7 +21,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from tools.launcher.iris.capacity import BackendFacts, GroupFacts, NodeFacts, PeerFacts
+from pydantic import SecretStr
+
 from tools.launcher.iris.jobs import (
     IrisUnreachable,
     JobFacts,
@@ -32,14 +35,13 @@ from tools.launcher.iris.jobs import (
     TaskFacts,
     is_terminal,
 )
+from tools.launcher.iris.this_task import ThisTask, this_task
 
 if TYPE_CHECKING:
-    from iris.cluster.client.job_info import JobInfo
+    from iris.cluster.client.remote_client import RemoteClusterClient
     from rigging.credentials import ClientCredentials
 
-GANG_GROUP_BY = "leafgroup"
-"""Worker attribute that holds a gang together: the network leaf of the GPU clusters, and an
-attribute of every GPU worker of the embedded cluster."""
+    from tools.launcher.iris.capacity import BackendFacts, PeerFacts
 
 LAUNCH_REPLY_SECONDS = 30.0
 """How long one submission may wait for its answer. The client's own floor is 180 s, made for
@@ -54,9 +56,8 @@ REFUSAL_LENGTH = 300
 MAX_LOG_LINES = 10_000
 """Lines of log read for one job: the last ones."""
 
-_PREEMPTIONS_PER_RETRY = 2
-"""When a gang's task fails or a controller restarts, its siblings count as preempted, up to twice
-for one event (seen with marin-iris 0.2.227)."""
+_PAGE_SIZE = 500
+"""Jobs asked for at a time."""
 
 
 class _NotReached(Exception):
@@ -120,6 +121,20 @@ class _BoundedCalls:
             pause = min(pause * 2, 1.0)
 
 
+class _Bearer:
+    """Interceptor that presents a task's token, as `rigging.auth.BearerTokenInjector` does, which would cost
+    the task half a second of imports."""
+
+    def __init__(self, token: SecretStr) -> None:
+        self._token = token
+
+    def on_start_sync(self, ctx: Any) -> None:
+        ctx.request_headers()["authorization"] = f"Bearer {self._token.get_secret_value()}"
+
+    def on_end_sync(self, token: None, ctx: Any, error: Exception | None) -> None:
+        """Called after each request; there is nothing to do."""
+
+
 class IrisGateway:
     """A connection to one controller. Close it, or use it as a context manager."""
 
@@ -128,7 +143,7 @@ class IrisGateway:
         url: str,
         *,
         give_up_after_seconds: float,
-        job_info: "JobInfo | None" = None,
+        task: ThisTask | None = None,
         credentials: "ClientCredentials | None" = None,
     ) -> None:
         """Open a connection; nothing is sent yet.
@@ -136,40 +151,30 @@ class IrisGateway:
         Args:
             url: Address of the controller ("http://127.0.0.1:10000").
             give_up_after_seconds: How long a call tries to reach it, in seconds.
-            job_info: The running job when called from a task; what is submitted becomes its child.
-            credentials: Who asks, for a cluster that wants to know; inside a job its own are used.
+            task: The running task when called from one; what is submitted becomes a child of its job.
+            credentials: Who asks, for a cluster that wants to know; inside a job the task's own are used.
         """
-        from iris.cluster.client.remote_client import RemoteClusterClient
         from iris.rpc.compression import IRIS_RPC_COMPRESSIONS
         from iris.rpc.controller_connect import ControllerServiceClientSync
 
-        # Its logger prints to stderr by itself, and says where it found the log server.
-        logging.getLogger("finelog.client.log_client").setLevel(logging.WARNING)
         _go_directly_to_loopback(url)
-        if job_info is not None:
-            credentials = job_info.credentials
-        interceptors = [
-            _BoundedCalls(give_up_after_seconds),
-            *(credentials.interceptors() if credentials is not None else ()),
-        ]
-        timeout_ms = int(give_up_after_seconds * 1000)
         self.url = url
         self._seconds = give_up_after_seconds
-        self._job_info = job_info
-        self._client = RemoteClusterClient(
-            controller_address=url,
-            timeout_ms=timeout_ms,
-            interceptors=interceptors,
-            use_controller_proxy=job_info is None,
-        )
-        # The cluster client drops the request a job was made from, which tells whose it is.
+        self._task = task
+        self._login_errors = () if task is not None or credentials is None else _errors_of_logins()
+        self._interceptors: list[Any] = [_BoundedCalls(give_up_after_seconds)]
+        if task is not None and task.token is not None:
+            self._interceptors.append(_Bearer(task.token))
+        elif task is None and credentials is not None:
+            self._interceptors += credentials.interceptors()
         self._service = ControllerServiceClientSync(
             address=url,
-            timeout_ms=timeout_ms,
-            interceptors=interceptors,
+            timeout_ms=int(give_up_after_seconds * 1000),
+            interceptors=self._interceptors,
             accept_compression=IRIS_RPC_COMPRESSIONS,
             send_compression=None,
         )
+        self._log_reader: RemoteClusterClient | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -181,16 +186,13 @@ class IrisGateway:
 
     def close(self) -> None:
         """Release the connection; the gateway is not usable afterwards."""
-        self._client.shutdown()
         self._service.close()
+        if self._log_reader is not None:
+            self._log_reader.shutdown()
 
     def job_id_of(self, user: str, name: str) -> str:
         """The id `submit` gives a request of this user and name: a child's id inside a job."""
-        from iris.cluster.types import JobName
-
-        if self._job_info is not None:
-            return str(self._job_info.job_id.child(name).to_wire())
-        return str(JobName.root(user, name).to_wire())
+        return f"/{user}/{name}" if self._task is None else f"{self._task.job_id}/{name}"
 
     def submit(self, request: JobRequest) -> str:
         """Submit a job under a name never used before.
@@ -204,10 +206,7 @@ class IrisGateway:
             IrisUnreachable: The controller was not reached; nothing was submitted.
             ReplyLost: The request was sent; whether the job exists is not known.
         """
-        from iris.cluster.constraints import CLUSTER_CONSTRAINT_KEY, Constraint, ConstraintOp
-        from iris.cluster.types import CoschedulingConfig, Entrypoint, JobName, ResourceSpec, gpu_device
-        from iris.rpc import job_pb2
-        from rigging.timing import Duration
+        from tools.launcher.iris.launch_message import launch_message
 
         job_id = self.job_id_of(request.user, request.name)
         if (request.gpu_variant is None) != (request.gpus_per_task == 0):
@@ -215,65 +214,24 @@ class IrisGateway:
                 f"job {request.name}: gpu_variant {request.gpu_variant!r} and gpus_per_task "
                 f"{request.gpus_per_task} do not go together; give both, or None and 0"
             )
+        inherited = () if self._task is None else self._task.constraints
+        try:
+            message = launch_message(request, job_id, inherited)
+        except ValueError as error:
+            raise JobRefused(f"job {request.name}: {error}") from None
         # Asked first because a request that was sent into the void can't be told from one whose
         # answer was lost; a question that changes nothing can.
         self.describe(job_id)
-        device = (
-            gpu_device(request.gpu_variant, request.gpus_per_task)
-            if request.gpu_variant is not None
-            else None
-        )
-        # A single task has nobody to be scheduled together with.
-        gang = request.coscheduled and request.replicas > 1
-        info = self._job_info
-        constraints = [constraint.to_proto() for constraint in info.constraints] if info is not None else []
-        if request.target_cluster is not None:
-            constraints.append(
-                Constraint.create(
-                    key=CLUSTER_CONSTRAINT_KEY, op=ConstraintOp.EQ, value=request.target_cluster
-                ).to_proto()
-            )
         try:
             with self._narrowed():
-                submitted = self._client.submit_job(
-                    job_id=JobName.from_wire(job_id),
-                    entrypoint=Entrypoint(command=list(request.argv), workdir_files=dict(request.files)),
-                    resources=ResourceSpec(
-                        cpu=request.cpu, memory=request.memory, disk=request.disk, device=device
-                    ).to_proto(),
-                    environment=job_pb2.EnvironmentConfig(
-                        env_vars=request.env,
-                        secrets={name: value.get_secret_value() for name, value in request.secrets.items()},
-                        setup_scripts=request.setup_scripts,
-                    ),
-                    constraints=constraints,
-                    coscheduling=CoschedulingConfig(group_by=GANG_GROUP_BY).to_proto() if gang else None,
-                    replicas=request.replicas,
-                    max_retries_failure=request.max_task_retries,
-                    max_task_failures=request.max_task_retries,
-                    max_retries_preemption=request.max_task_retries * _PREEMPTIONS_PER_RETRY,
-                    timeout=Duration.from_seconds(request.timeout_seconds),
-                    existing_job_policy=job_pb2.EXISTING_JOB_POLICY_ERROR,
-                    preemption_policy=(
-                        job_pb2.JOB_PREEMPTION_POLICY_PRESERVE_CHILDREN
-                        if request.children_survive
-                        else job_pb2.JOB_PREEMPTION_POLICY_TERMINATE_CHILDREN
-                    ),
-                    priority_band=(
-                        job_pb2.PRIORITY_BAND_INHERIT
-                        if request.priority is None
-                        else job_pb2.PriorityBand.Value(f"PRIORITY_BAND_{request.priority.upper()}")
-                    ),
-                )
+                submitted = self._service.launch_job(message)
         except _NameTaken:
             raise JobNameTaken(job_id) from None
         except _NotFound as error:
             raise JobRefused(f"job {job_id}: {error}") from None
         except _NoAnswer:
             raise ReplyLost(job_id) from None
-        except ValueError as error:
-            raise JobRefused(f"job {request.name}: {error}") from None
-        return str(submitted.to_wire())
+        return str(submitted.job_id)
 
     def describe(self, job_id: str) -> JobFacts | None:
         """What the scheduler knows about a job, or None if it has no such job.
@@ -282,7 +240,6 @@ class IrisGateway:
             IrisUnreachable: The controller was not reached.
             JobRefused: The controller refused to answer.
         """
-        from iris.cluster.types import JobName
         from iris.rpc import controller_pb2
 
         try:
@@ -290,10 +247,10 @@ class IrisGateway:
                 answer = self._service.get_job_status(
                     controller_pb2.Controller.GetJobStatusRequest(job_id=job_id)
                 )
-                tasks = self._client.list_tasks(JobName.from_wire(job_id))
+                tasks = self._service.list_tasks(controller_pb2.Controller.ListTasksRequest(job_id=job_id))
         except _NotFound:
             return None
-        return _job_facts(answer.job, answer.request, tasks)
+        return _job_facts(answer.job, answer.request, tasks.tasks)
 
     def children(self, job_id: str) -> tuple[JobFacts, ...]:
         """The direct children of a job, by id.
@@ -309,7 +266,7 @@ class IrisGateway:
         )
         try:
             with self._narrowed():
-                ids = sorted(job.job_id for job in self._client.list_jobs(query=query))
+                ids = sorted(job.job_id for job in self._listed(query))
         except _NotFound:
             return ()
         facts = (self.describe(child) for child in ids)
@@ -322,13 +279,12 @@ class IrisGateway:
             IrisUnreachable: The controller was not reached.
             JobRefused: The controller refused to answer.
         """
-        from iris.cluster.types import is_job_finished
         from iris.rpc import controller_pb2
 
         query = controller_pb2.Controller.JobQuery(scope=controller_pb2.Controller.JOB_QUERY_SCOPE_ROOTS)
         with self._narrowed():
-            jobs = self._client.list_jobs(query=query)
-        return tuple(sorted(job.job_id for job in jobs if not is_job_finished(job.state)))
+            jobs = self._listed(query)
+        return tuple(sorted(job.job_id for job in jobs if not is_terminal(_job_state(job))))
 
     def log_lines(self, job_id: str) -> tuple[LogLine, ...]:
         """The last lines the tasks of this job wrote (not those of its children), oldest first.
@@ -346,7 +302,7 @@ class IrisGateway:
         source, scope = build_log_source(job)
         try:
             with self._narrowed():
-                answer = self._client.fetch_logs(
+                answer = self._reader_of_logs().fetch_logs(
                     source, match_scope=scope, max_lines=MAX_LOG_LINES, tail=True
                 )
         except _NotFound:
@@ -373,11 +329,11 @@ class IrisGateway:
             IrisUnreachable: The controller was not reached.
             JobRefused: There is no such job, or it may not be cancelled.
         """
-        from iris.cluster.types import JobName
+        from iris.rpc import controller_pb2
 
         try:
             with self._narrowed():
-                self._client.terminate_job(JobName.from_wire(job_id))
+                self._service.terminate_job(controller_pb2.Controller.TerminateJobRequest(job_id=job_id))
         except _NotFound:
             raise JobRefused(f"no job {job_id} at {self.url}; nothing to cancel") from None
 
@@ -397,7 +353,7 @@ class IrisGateway:
         with self._narrowed():
             return str(self._service.get_current_user(job_pb2.GetCurrentUserRequest()).user_id)
 
-    def backends(self) -> tuple[BackendFacts, ...]:
+    def backends(self) -> "tuple[BackendFacts, ...]":
         """What the controller runs jobs on.
 
         Raises:
@@ -410,13 +366,15 @@ class IrisGateway:
             answer = self._service.list_backends(controller_pb2.Controller.ListBackendsRequest())
         return tuple(_backend_facts(backend) for backend in answer.backends)
 
-    def peers(self) -> tuple[PeerFacts, ...]:
+    def peers(self) -> "tuple[PeerFacts, ...]":
         """The clusters that the controller, a hub, hands jobs to.
 
         Raises:
             IrisUnreachable, LoginNeeded, JobRefused: as for `backends`.
         """
         from iris.rpc import controller_pb2
+
+        from tools.launcher.iris.capacity import PeerFacts
 
         with self._narrowed():
             answer = self._service.list_peers(controller_pb2.Controller.ListPeersRequest())
@@ -439,28 +397,58 @@ class IrisGateway:
             IrisUnreachable: The controller was not reached.
             JobRefused: This process is no task, or the controller refused.
         """
-        from iris.rpc import job_pb2
+        from iris.rpc import controller_pb2, job_pb2
 
-        if self._job_info is None:
+        if self._task is None:
             raise JobRefused("not inside an Iris task, so there is none to end")
+        message = controller_pb2.Controller.KickTasksRequest(
+            targets=[self._task.attempt_id], desired_state=job_pb2.TASK_STATE_FAILED, reason=reason
+        )
         with self._narrowed():
-            self._client.kick_tasks(
-                [self._job_info.task_attempt.to_wire()], job_pb2.TASK_STATE_FAILED, reason
+            self._service.kick_tasks(message)
+
+    def _listed(self, query: Any) -> list[Any]:
+        """All jobs that match, page by page; raises what `_narrowed` turns into errors."""
+        from iris.rpc import controller_pb2
+
+        jobs: list[Any] = []
+        while True:
+            page = controller_pb2.Controller.JobQuery()
+            page.CopyFrom(query)
+            page.offset, page.limit = len(jobs), _PAGE_SIZE
+            answer = self._service.list_jobs(controller_pb2.Controller.ListJobsRequest(query=page))
+            jobs.extend(answer.jobs)
+            if not answer.has_more or not answer.jobs:
+                return jobs
+
+    def _reader_of_logs(self) -> "RemoteClusterClient":
+        """The cluster client, which finds the log server; nothing else needs all that it imports."""
+        from iris.cluster.client.remote_client import RemoteClusterClient
+
+        if self._log_reader is None:
+            # Its logger prints to stderr by itself, and says where it found the log server.
+            logging.getLogger("finelog.client.log_client").setLevel(logging.WARNING)
+            self._log_reader = RemoteClusterClient(
+                controller_address=self.url,
+                timeout_ms=int(self._seconds * 1000),
+                interceptors=self._interceptors,
+                use_controller_proxy=self._task is None,
             )
+        return self._log_reader
 
     @contextmanager
     def _narrowed(self) -> Iterator[None]:
         """Turn what the client raises into the errors of `jobs`."""
         from connectrpc.code import Code
         from connectrpc.errors import ConnectError
-        from google.auth.exceptions import GoogleAuthError, TransportError
-        from rigging.auth import IapCredentialsUnavailable, IapLoginRequired
 
         try:
             yield
-        except (_NotReached, TransportError) as error:
+        except _NotReached as error:
             raise IrisUnreachable(self.url, self._seconds) from error
-        except (IapLoginRequired, IapCredentialsUnavailable, GoogleAuthError) as error:
+        except self._login_errors as error:
+            if _is_transport_error(error):
+                raise IrisUnreachable(self.url, self._seconds) from error
             raise LoginNeeded(self.url, brief(str(error))) from error
         except ConnectError as error:
             if error.code is Code.NOT_FOUND:
@@ -491,12 +479,24 @@ def inside_job(*, give_up_after_seconds: float = 60.0) -> IrisGateway:
     Raises:
         JobRefused: This process is not an Iris task.
     """
-    from iris.cluster.client.job_info import get_job_info
-
-    info = get_job_info()
-    if info is None or info.controller_address is None:
+    task = this_task(os.environ)
+    if task is None:
         raise JobRefused("not inside an Iris task: IRIS_TASK_ID or IRIS_CONTROLLER_ADDRESS is not set")
-    return IrisGateway(info.controller_address, give_up_after_seconds=give_up_after_seconds, job_info=info)
+    return IrisGateway(task.controller_url, give_up_after_seconds=give_up_after_seconds, task=task)
+
+
+def _errors_of_logins() -> tuple[type[Exception], ...]:
+    """What credentials of a cluster of others raise. Without such credentials nothing does."""
+    from google.auth.exceptions import GoogleAuthError
+    from rigging.auth import IapCredentialsUnavailable, IapLoginRequired
+
+    return (IapLoginRequired, IapCredentialsUnavailable, GoogleAuthError)
+
+
+def _is_transport_error(error: Exception) -> bool:
+    from google.auth.exceptions import TransportError
+
+    return isinstance(error, TransportError)
 
 
 def _go_directly_to_loopback(url: str) -> None:
@@ -523,9 +523,7 @@ class _NameTaken(Exception):
 
 
 def _job_facts(job: Any, request: Any, tasks: Any) -> JobFacts:
-    from iris.rpc import job_pb2
-
-    state = _word(job_pb2.JobState.Name(job.state), "JOB_STATE_")
+    state = _job_state(job)
     return JobFacts(
         job_id=job.job_id,
         name=job.job_id.rsplit("/", 1)[-1],
@@ -537,6 +535,12 @@ def _job_facts(job: Any, request: Any, tasks: Any) -> JobFacts:
         env=dict(request.environment.env_vars),
         tasks=tuple(sorted((_task_facts(task) for task in tasks), key=lambda facts: facts.index)),
     )
+
+
+def _job_state(job: Any) -> str:
+    from iris.rpc import job_pb2
+
+    return _word(job_pb2.JobState.Name(job.state), "JOB_STATE_")
 
 
 def _task_facts(task: Any) -> TaskFacts:
@@ -552,7 +556,9 @@ def _task_facts(task: Any) -> TaskFacts:
     )
 
 
-def _backend_facts(backend: Any) -> BackendFacts:
+def _backend_facts(backend: Any) -> "BackendFacts":
+    from tools.launcher.iris.capacity import BackendFacts, GroupFacts, NodeFacts
+
     kubernetes = backend.detail.kubernetes
     return BackendFacts(
         name=backend.backend_id,

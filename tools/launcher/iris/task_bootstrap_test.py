@@ -61,5 +61,17 @@ def test_arguments_iris_would_rewrite_are_refused():
         bootstrap_argv("shipped.main", ["/tmp/x"])
 
 
+def test_leaving_ends_at_once_and_loses_nothing_that_was_printed():
+    code = (
+        "import atexit, sys\n"
+        "from tools.launcher.iris.task_bootstrap import leave\n"
+        "atexit.register(print, 'taken down')\n"
+        "sys.stdout.write('out'), sys.stderr.write('err')\n"
+        "leave(3)\n"
+    )
+    done = _run(["python", "-c", code], PYTHONPATH=os.pathsep.join(sys.path))
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out", "err")
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, *sys.argv[1:]]))

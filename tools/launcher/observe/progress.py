@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from pydantic import BaseModel, ConfigDict
 
+from tools.launcher.observe.newest_checkpoint import Checkpoints
 from tools.launcher.observe.scheduler import Describes
 from tools.launcher.observe.status import RunStatus, read_status
 from tools.launcher.store.locations import ObjectRoot
@@ -56,8 +57,9 @@ def follow(
     store: ObjectStore,
     key: RunKey,
     object_root: ObjectRoot | None,
-    gateway: Describes,
+    gateway: Describes | None,
     *,
+    checkpoints: Checkpoints | None = None,
     poll_seconds: float = POLL_SECONDS,
     unreachable_seconds: float = UNREACHABLE_SECONDS,
     silence_seconds: float = SILENCE_SECONDS,
@@ -73,7 +75,9 @@ def follow(
     Args:
         store, key: the record.
         object_root: holds the run's files; None if they cannot be read from here.
-        gateway: the scheduler.
+        gateway: the scheduler. None if it cannot be asked: then the record alone is followed, and one whose
+            coordinator died without a word never ends.
+        checkpoints: as `read_status`.
         poll_seconds: pause between two looks.
         unreachable_seconds, silence_seconds: see above.
         clock, sleep: monotonic seconds, and waiting; tests give their own.
@@ -86,9 +90,11 @@ def follow(
     unreachable_since: float | None = None
     child_gone_since: float | None = None
     while True:
-        status = _look(store, key, object_root, gateway)
+        status = _look(store, key, object_root, gateway, checkpoints)
         now = clock()
-        unreachable = status.coordinator is not None and status.coordinator.state == "unknown"
+        unreachable = (
+            gateway is not None and status.coordinator is not None and status.coordinator.state == "unknown"
+        )
         unreachable_since = (now if unreachable_since is None else unreachable_since) if unreachable else None
         silent = status.child is not None and status.child.is_gone and status.child.state != "succeeded"
         child_gone_since = (now if child_gone_since is None else child_gone_since) if silent else None
@@ -96,7 +102,7 @@ def follow(
         end, message = _end_by_record(status)
         if end is None and status.coordinator_is_gone:
             # Its last event may have been written between reading the record and asking Iris.
-            again = _look(store, key, object_root, gateway)
+            again = _look(store, key, object_root, gateway, checkpoints)
             if again.coordinator_is_gone:
                 status, end, message = again, FollowEnd.COORDINATOR_GONE, _gone_words(again)
             else:
@@ -120,12 +126,18 @@ def follow(
         sleep(poll_seconds)
 
 
-def _look(store: ObjectStore, key: RunKey, object_root: ObjectRoot | None, gateway: Describes) -> RunStatus:
+def _look(
+    store: ObjectStore,
+    key: RunKey,
+    object_root: ObjectRoot | None,
+    gateway: Describes | None,
+    checkpoints: Checkpoints | None,
+) -> RunStatus:
     record = load_record(store, key)
     if record is None:
         raise NoSuchRun(f"{key}: there is no record in the store {store.url}. Launch the experiment first")
     asked = None if record.state.is_final and not record.leaves_jobs else gateway
-    return read_status(record, store, object_root, asked)
+    return read_status(record, store, object_root, asked, checkpoints=checkpoints)
 
 
 def _end_by_record(status: RunStatus) -> tuple[FollowEnd | None, str]:

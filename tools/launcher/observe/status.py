@@ -4,11 +4,13 @@ from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.iris.jobs import IrisError, is_terminal
 from tools.launcher.observe.evidence import ranks_in, read_metrics
+from tools.launcher.observe.newest_checkpoint import Checkpoint, Checkpoints, newest_checkpoint
 from tools.launcher.observe.run_files import RunFiles, answering_attempt, run_files
 from tools.launcher.observe.scheduler import Describes
 from tools.launcher.observe.training_steps import training_steps
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import ObjectStore, StoreError
+from tools.launcher.store.objects import FolderObjects
 from tools.launcher.store.records import RunKey, RunRecord, RunState
 
 
@@ -63,7 +65,9 @@ class RunStatus(BaseModel):
             of the MarinSkyRL runtime, which reports no joining: tasks that Iris started.
         step, steps_expected: training steps done (None while it cannot be known: MarinSkyRL reports none
             before the end), and planned (None if the plan leaves it open).
-        reward_first, reward_last: mean rewards of the first and the latest step, None before the first.
+        reward_first, reward_last, reward_mean: mean rewards of the first and the latest step and of all, None
+            before the first.
+        checkpoint: the newest whole one; None if it was not looked for.
         last_event: the latest event.
         reason: why it failed, was refused, was cancelled or conflicts.
         asked_to_cancel: who asked for its cancellation and why, "" if nobody did or it is done.
@@ -88,6 +92,8 @@ class RunStatus(BaseModel):
     steps_expected: int | None
     reward_first: float | None
     reward_last: float | None
+    reward_mean: float | None
+    checkpoint: Checkpoint | None
     last_event: EventView
     reason: str | None
     asked_to_cancel: str
@@ -102,6 +108,13 @@ class RunStatus(BaseModel):
         return waiting[0] if waiting and not self.is_over else ""
 
     @property
+    def steps_known(self) -> int | None:
+        """Training steps done, or, where no runtime tells, those in the newest checkpoint; None if neither."""
+        if self.step is not None or self.checkpoint is None:
+            return self.step
+        return self.checkpoint.step
+
+    @property
     def is_over(self) -> bool:
         """True if nothing of the run works any more, by its record."""
         return self.state.is_final and not self.leaves_jobs
@@ -114,7 +127,12 @@ class RunStatus(BaseModel):
 
 
 def read_status(
-    record: RunRecord, store: ObjectStore, object_root: ObjectRoot | None, gateway: Describes | None
+    record: RunRecord,
+    store: ObjectStore,
+    object_root: ObjectRoot | None,
+    gateway: Describes | None,
+    *,
+    checkpoints: Checkpoints | None = None,
 ) -> RunStatus:
     """Return the run's status. Never fails: what cannot be read is in `note`.
 
@@ -123,6 +141,7 @@ def read_status(
         store: holds its bundle.
         object_root: holds its files; None if they are where they cannot be read from here.
         gateway: the scheduler, None if it is not to be asked.
+        checkpoints: looks for the newest checkpoint; None looks in `object_root`, if there is one.
     """
     notes: list[str] = []
     coordinator = _job_view(record.coordinator_job_id, gateway, notes)
@@ -134,7 +153,7 @@ def read_status(
         files = run_files(record, store)
     except StoreError as error:
         notes.append(str(error))
-    joined, step, first, last = (
+    joined, step, rewards = (
         _told_of_training(record, child)
         if record.runtime == "marinskyrl"
         else _training(record, files, object_root, notes)
@@ -154,8 +173,10 @@ def read_status(
         tasks_expected=files.num_nodes if files else 0,
         step=step,
         steps_expected=files.max_steps if files else None,
-        reward_first=first,
-        reward_last=last,
+        reward_first=rewards[0] if rewards else None,
+        reward_last=rewards[-1] if rewards else None,
+        reward_mean=sum(rewards) / len(rewards) if rewards else None,
+        checkpoint=_checkpoint(record, files, object_root, checkpoints),
         last_event=EventView(
             kind=latest.kind, at=latest.at, by=latest.by, step=named if isinstance(named, str) else None
         ),
@@ -198,26 +219,38 @@ def _job_view(job_id: str | None, gateway: Describes | None, notes: list[str]) -
     )
 
 
-def _told_of_training(
-    record: RunRecord, child: JobView | None
-) -> tuple[int, int | None, float | None, float | None]:
+def _checkpoint(
+    record: RunRecord,
+    files: RunFiles | None,
+    object_root: ObjectRoot | None,
+    checkpoints: Checkpoints | None,
+) -> Checkpoint | None:
+    # Before a child there is nothing new, and what an earlier attempt left would be taken for this one's.
+    if files is None or files.rl_step is None or not record.child_job_ids:
+        return None
+    if checkpoints is not None:
+        return checkpoints(files)
+    return None if object_root is None else newest_checkpoint(files, FolderObjects(object_root))
+
+
+def _told_of_training(record: RunRecord, child: JobView | None) -> tuple[int, int | None, list[float]]:
     """As `_training`, from the record and Iris: files of the runtime say nothing of it before the end."""
     steps = [event.facts.get("global_step") for event in record.events if event.kind == "step_finished"]
     known = [step for step in steps if type(step) is int]
-    return child.started_tasks if child else 0, known[-1] if known else None, None, None
+    return child.started_tasks if child else 0, known[-1] if known else None, []
 
 
 def _training(
     record: RunRecord, files: RunFiles | None, object_root: ObjectRoot | None, notes: list[str]
-) -> tuple[int, int | None, float | None, float | None]:
-    """Tasks joined, steps done, first and latest reward."""
+) -> tuple[int, int | None, list[float]]:
+    """Tasks joined, steps done, mean rewards of the steps."""
     if files is None or files.rl_step is None:
-        return 0, 0, None, None
+        return 0, 0, []
     if object_root is None:
         notes.append(
             f"its files are at {files.attempts_root}, which is not read from here: no tasks and steps"
         )
-        return 0, 0, None, None
+        return 0, 0, []
     try:
         attempt_id = answering_attempt(record, files, object_root)
         attempt = files.attempt_uri(attempt_id)
@@ -228,11 +261,6 @@ def _training(
             lines = training_steps(files, attempt_id, object_root).lines
     except (StoreError, OSError) as error:
         notes.append(str(error))
-        return 0, 0, None, None
+        return 0, 0, []
     rewards = [float(line["reward_mean"]) for line in lines if type(line.get("reward_mean")) in (int, float)]
-    return (
-        len(joined),
-        lines[-1]["step"] if lines else 0,
-        rewards[0] if rewards else None,
-        rewards[-1] if rewards else None,
-    )
+    return len(joined), lines[-1]["step"] if lines else 0, rewards

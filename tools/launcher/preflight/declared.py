@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import delete, shown
-from tools.launcher.rl.recipe import leaves
+from tools.launcher.rl.recipe import SkyRLRecipe, leaves
 
 
 class Declaration(NamedTuple):
@@ -32,9 +32,7 @@ def declaration(subject: PreflightSubject, path: str) -> Declaration | None:
             return None
         value = subject.get(below_skyrl)
         return Declaration(value, "", shown(value), delete(below_skyrl))
-    found = [
-        (part, value) for part, content in subject.planned.recipe.parts for value in _values_at(content, path)
-    ]
+    found = _set_by_parts(subject, subject.planned.recipe).get(path)
     if not found:
         return None
     names = [f"'{part}'" for part, _ in found]
@@ -43,9 +41,24 @@ def declaration(subject: PreflightSubject, path: str) -> Declaration | None:
     return Declaration(found[0][1], where, written, f"delete {path} from the recipe")
 
 
-def _values_at(content: Mapping[str, Any], path: str) -> list[Any]:
-    """What one recipe part sets at `path`: nothing, or one value; a mapping where it sets something below."""
+def _set_by_parts(subject: PreflightSubject, recipe: SkyRLRecipe) -> dict[str, list[tuple[str, Any]]]:
+    """Path -> (part, what it sets there): a leaf's value; a mapping where it sets something below."""
+    found: dict[str, list[tuple[str, Any]]] | None = subject.derived.get(__name__)
+    if found is None:
+        found = {}
+        for part, content in recipe.parts:
+            for path, value in _values_of(content).items():
+                found.setdefault(path, []).append((part, value))
+        subject.derived[__name__] = found
+    return found
+
+
+def _values_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for leaf, value in leaves(content):
-        if leaf == path or leaf.startswith(f"{path}."):
-            return [value if leaf == path else {}]
-    return []
+        values.setdefault(leaf, value)
+        above = leaf.rpartition(".")[0]
+        while above and above not in values:
+            values[above] = {}
+            above = above.rpartition(".")[0]
+    return values

@@ -25,8 +25,12 @@ def rl_step(subject: PreflightSubject) -> ArtifactStep | None:
 
 def build_identity(subject: PreflightSubject, run: ArtifactStep) -> RunIdentity:
     """Return what the ledger compares of a subject that was built here. Raises as `subject.value`."""
-    runtime, resume_mode = subject.text(COMMIT), subject.text(RESUME_MODE)
-    return run_identity(run, subject.document, runtime=runtime, resume_mode=resume_mode)
+    identity: RunIdentity | None = subject.derived.get(__name__)
+    if identity is None:
+        runtime, resume_mode = subject.text(COMMIT), subject.text(RESUME_MODE)
+        identity = run_identity(run, subject.document, runtime=runtime, resume_mode=resume_mode)
+        subject.derived[__name__] = identity
+    return identity
 
 
 def pinned_run(subject: PreflightSubject) -> PinnedVersion | None:

@@ -13,12 +13,10 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from absl.flags import argparse_flags
+from typing import TYPE_CHECKING
 
 from tools.launcher.documents.canonical import canonical_json
-from tools.launcher.iris.task_bootstrap import CODE_ARCHIVE
+from tools.launcher.iris.task_bootstrap import CODE_ARCHIVE, leave
 from tools.launcher.rehearsal.problems import RehearsalProblem
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import StoreError
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 
 # Each command imports what it needs when it runs: a gang starts as many processes as it has tasks,
 # and NumPy or the scheduler's client cost each of them more than its work.
-
-_new_parser: Any = argparse_flags.ArgumentParser  # absl has no types for it
 
 
 def main(argv: Sequence[str]) -> int:
@@ -134,20 +130,19 @@ def _evaluate(arguments: argparse.Namespace, object_root: ObjectRoot) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    root = _new_parser(inherited_absl_flags=None, add_help=False, allow_abbrev=False)
+    # Not absl's: its import costs each task a tenth of a second, and only our own programs write these arguments.
+    root = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     root.add_argument(
         "--object-root", required=True, help="file:///... of the folder which stands for all buckets"
     )
-    step = _new_parser(inherited_absl_flags=None, add_help=False, allow_abbrev=False)
+    step = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for flag in ("--name", "--version", "--fingerprint", "--output"):
         step.add_argument(flag, required=True)
 
-    parser: argparse.ArgumentParser = _new_parser(
-        prog="rehearsal", description=__doc__, allow_abbrev=False, inherited_absl_flags=None
-    )
+    parser = argparse.ArgumentParser(prog="rehearsal", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True)
     iris = commands.add_parser("iris", allow_abbrev=False).add_subparsers(dest="iris_command", required=True)
-    credentials = _new_parser(inherited_absl_flags=None, add_help=False, allow_abbrev=False)
+    credentials = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     credentials.add_argument(
         "--credential",
         action="append",
@@ -176,4 +171,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

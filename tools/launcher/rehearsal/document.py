@@ -64,6 +64,12 @@ class IrisSection(_Section):
     timeout: Annotated[int, Field(ge=0)] = 0
 
 
+class IngressSection(_Section):
+    """How sandboxes would reach the engines; a rehearsal has neither."""
+
+    mode: Literal["direct", "controller"] = "direct"
+
+
 class RaySection(_Section):
     """Where and how long the tasks look for each other (seconds)."""
 
@@ -92,14 +98,22 @@ class ModelInput(_Section):
     tokenizer_revision: Annotated[str, Field(min_length=1)]
 
 
-class DataInput(_Section):
-    """One data file to stage."""
+class Selection(_Section):
+    """Which tasks of a TaskTrove collection are used; toy rows have neither sources, tags nor modes."""
 
-    kind: Literal["directory"]
+    limit: Annotated[int, POSITIVE] | None = None
+    seed: int = 0
+
+
+class DataInput(_Section):
+    """One data file to stage. Of `tasktrove_parquet`, `selection` says how many of its rows are used."""
+
+    kind: Literal["directory", "tasktrove_parquet"]
     uri: Annotated[str, Field(min_length=1)]
     identity: Annotated[str, Field(pattern=r"^[^@]+@[^:]+:[0-9a-f]{8,64}$")]
     local_path: Annotated[str, Field(pattern=r"^/")]
     relative_path: Annotated[str, Field(min_length=1)]
+    selection: Selection | None = None
 
 
 class InputsSection(_Section):
@@ -167,6 +181,7 @@ class SkyRLSection(_Section):
 
     entrypoint: str | None = None
     environment: Environment = Environment()
+    terminal_bench: dict[str, Any] | None = None
     trainer: Trainer
     generator: Generator = Generator()
 
@@ -178,6 +193,7 @@ class RehearsalDocument(_Section):
     run: RunSection
     runtime: RuntimeSection
     iris: IrisSection
+    ingress: IngressSection = IngressSection()
     ray: RaySection
     artifacts: ArtifactsSection
     inputs: InputsSection
@@ -225,6 +241,16 @@ def notices(document: RehearsalDocument) -> tuple[str, ...]:
     found = []
     if entrypoint != "standard":
         found.append(f"skyrl.entrypoint is {entrypoint!r}; the rehearsal generates and trains in turns")
+    if document.skyrl.terminal_bench is not None:
+        found.append("skyrl.terminal_bench asks for agents in sandboxes; the rehearsal starts none")
+    if document.ingress.mode != "direct":
+        found.append(f"ingress.mode is {document.ingress.mode!r}; nothing calls the rehearsal from outside")
+    inputs = document.inputs
+    if any(source.kind == "tasktrove_parquet" for source in (*inputs.train_data, *inputs.validation_data)):
+        found.append(
+            "inputs name a TaskTrove selection; toy rows have no sources, tags or modes, so it draws up to its "
+            "limit from all of them"
+        )
     if document.skyrl.trainer.algorithm.policy_loss_type == "gspo":
         found.append("policy_loss_type is 'gspo'; answers have one token here, so it equals 'regular'")
     return tuple(found)

@@ -114,5 +114,26 @@ def test_simplifications_are_said():
     )
 
 
+def test_what_an_agentic_run_asks_for_is_said():
+    agentic = document(skyrl__entrypoint="terminal_bench", skyrl__terminal_bench={"harbor": {"name": "x"}})
+    agentic["ingress"] = {"mode": "controller", "host": "", "record_literal": False, "vllm_http_port": 8000}
+    agentic["inputs"]["train_data"][0] |= {
+        "kind": "tasktrove_parquet",
+        "verifier_ref": "verify-tool@1.4.0",
+        "selection": {"sources": ["swe"], "tags": [], "modes": [], "tag_match": "all", "limit": 9, "seed": 7},
+    }
+    read = read_document(dump_yaml(agentic), source="launch.yaml")
+    assert read.inputs.train_data[0].selection.limit == 9
+    assert [notice.partition(" ")[0] for notice in notices(read)] == [
+        "skyrl.entrypoint",
+        "skyrl.terminal_bench",
+        "ingress.mode",
+        "inputs",
+    ]
+    agentic["inputs"]["train_data"][0]["selection"]["limit"] = 0
+    with pytest.raises(DocumentProblem, match=r"train_data\.0\.selection\.limit is 0\. A rehearsal needs"):
+        read_document(dump_yaml(agentic), source="launch.yaml")
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, *sys.argv[1:]]))

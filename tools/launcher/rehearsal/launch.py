@@ -33,7 +33,7 @@ from tools.launcher.rehearsal.document import (
     read_document,
 )
 from tools.launcher.rehearsal.limits import FORWARDED_PREFIX, LimitError, Limits, limits_from
-from tools.launcher.rehearsal.outcome import DOCUMENT_FILE, PEER_FAILED, Outcome
+from tools.launcher.rehearsal.outcome import DOCUMENT_FILE, OUTCOME_FILE, PEER_FAILED, Outcome
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import StoreError
 
@@ -51,6 +51,9 @@ CHILD_USER: Final = "rehearsal"  # Iris asks for one; a child belongs to its par
 _EXIT_CODE: Final = re.compile(r"^\s*Exit code: -?\d+\.?\s*(stderr:\s*)?")
 
 _POLL_SECONDS: Final = 0.2
+# Once the gang has written its outcome, its job ends within a second. Before that, questions would take the
+# processor from those who work.
+_ENDING_POLL_SECONDS: Final = 0.05
 _ERROR_TAIL_CHARACTERS: Final = 1200
 
 
@@ -305,7 +308,7 @@ def _follow(
                 job_id,
                 facts.state,
             )
-        time.sleep(_POLL_SECONDS)
+        time.sleep(_ENDING_POLL_SECONDS if (attempt / OUTCOME_FILE).exists() else _POLL_SECONDS)
 
 
 def _progress(attempt: Path) -> tuple[float, int]:
@@ -343,7 +346,7 @@ def _read_outcome(
         )
     try:
         outcome = Outcome.model_validate_json(
-            (object_root.path(document.attempt_uri) / "outcome.json").read_bytes()
+            (object_root.path(document.attempt_uri) / OUTCOME_FILE).read_bytes()
         )
     except (OSError, ValidationError):
         raise LaunchFailed(

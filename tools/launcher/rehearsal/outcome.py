@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 TASK_FAILED: Final = 3
 PEER_FAILED: Final = 4
 DOCUMENT_FILE: Final = "launch.yaml"
+OUTCOME_FILE: Final = "outcome.json"
 
 
 class Outcome(BaseModel):

@@ -15,7 +15,7 @@ from safetensors.numpy import load
 from tools.launcher.documents.canonical import sha256_hex
 from tools.launcher.documents.files import write_atomically
 from tools.launcher.rehearsal.artifact_record import ArtifactMissing, artifact_of
-from tools.launcher.rehearsal.document import DataInput, ModelInput
+from tools.launcher.rehearsal.document import DataInput, ModelInput, Selection
 from tools.launcher.rehearsal.environments import Row
 from tools.launcher.rehearsal.policy import SHAPE, Floats
 from tools.launcher.rehearsal.problems import RehearsalProblem
@@ -123,7 +123,7 @@ def stage_data(sources: list[DataInput], node_root: Path, object_root: ObjectRoo
 
 
 def load_rows(sources: list[DataInput], node_root: Path, env_class: str) -> tuple[Row, ...]:
-    """Read the rows of all sources, in the order of the document.
+    """Read the rows of all sources, in the order of the document; of a selection, those it draws.
 
     Raises:
         StagingError: a file is not a stand-in for this environment.
@@ -131,10 +131,20 @@ def load_rows(sources: list[DataInput], node_root: Path, env_class: str) -> tupl
     rows: list[Row] = []
     for source in sources:
         try:
-            rows += read_rows(on_node(node_root, source.local_path) / source.relative_path, env_class)
+            found = read_rows(on_node(node_root, source.local_path) / source.relative_path, env_class)
         except StandInError as error:
             raise StagingError(str(error)) from None
+        rows += found if source.selection is None else _drawn(found, source.selection)
     return tuple(rows)
+
+
+def _drawn(rows: tuple[Row, ...], selection: Selection) -> tuple[Row, ...]:
+    """As many rows as the selection allows, drawn from its seed and left in their order."""
+    if selection.limit is None or selection.limit >= len(rows):
+        return rows
+    # A seed may be negative; a key of the generator may not.
+    random = np.random.Generator(np.random.Philox(key=selection.seed % (1 << 64)))
+    return tuple(rows[i] for i in sorted(random.permutation(len(rows))[: selection.limit]))
 
 
 def weights_of(data: bytes, place: str) -> Floats:

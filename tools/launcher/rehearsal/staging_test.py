@@ -12,6 +12,7 @@ from tools.launcher.rehearsal.document import read_document
 from tools.launcher.rehearsal.document_for_test import (
     DATA_FINGERPRINT,
     REVISION,
+    document,
     document_bytes,
     import_inputs,
 )
@@ -80,6 +81,24 @@ def test_data_files_are_staged_and_read(root, tmp_path):
     assert len(load_rows(inputs.validation_data, node, "cat_count")) == 64
     header = json.loads((node / "tmp/marinskyrl/data/cats/train.parquet").read_bytes().splitlines()[0])
     assert header["slipway_rehearsal"] is True
+
+
+def test_a_selection_draws_up_to_its_limit_from_its_seed(root, tmp_path):
+    def drawn(limit, seed):
+        source = document()["inputs"]["train_data"][0] | {
+            "kind": "tasktrove_parquet",
+            "verifier_ref": "verify-tool@1.4.0",
+            "selection": {"sources": ["swe"], "limit": limit, "seed": seed},
+        }
+        inputs, node = _inputs(inputs__train_data=[source]), tmp_path / "node"
+        stage_data(inputs.train_data, node, root)
+        return load_rows(inputs.train_data, node, "cat_count")
+
+    every = drawn(None, 7)
+    assert len(every) == 512 and drawn(1000, 7) == every
+    some = drawn(100, 7)
+    assert len(some) == 100 and some == drawn(100, 7) and some != drawn(100, -8)
+    assert [row for row in every if row in some][:3] == list(some[:3])
 
 
 def test_records_say_rehearsal_and_hold_every_file(root):

@@ -37,7 +37,13 @@ from tools.launcher.rehearsal.faults import (
     tears_checkpoint,
 )
 from tools.launcher.rehearsal.limits import Limits, limits_from
-from tools.launcher.rehearsal.outcome import DOCUMENT_FILE, PEER_FAILED, TASK_FAILED, Outcome
+from tools.launcher.rehearsal.outcome import (
+    DOCUMENT_FILE,
+    OUTCOME_FILE,
+    PEER_FAILED,
+    TASK_FAILED,
+    Outcome,
+)
 from tools.launcher.rehearsal.policy import REHEARSAL_LEARNING_RATE, AdamState, Floats
 from tools.launcher.rehearsal.problems import RehearsalProblem
 from tools.launcher.rehearsal.rendezvous import Gang, GangError, PeerLost, join_gang
@@ -345,7 +351,7 @@ class _Task:
             stand_in=environment.stand_in,
             notices=list(notices(document)),
         )
-        write_atomically(self.attempt / "outcome.json", canonical_json(outcome.model_dump()) + b"\n")
+        write_atomically(self.attempt / OUTCOME_FILE, canonical_json(outcome.model_dump()) + b"\n")
 
     def _leave(self, folder: str, facts: dict[str, Any]) -> None:
         write_atomically(self.attempt / folder / f"{self.place.rank}.json", canonical_json(facts) + b"\n")

@@ -116,6 +116,8 @@ def render_launch_document(payload: SkyRLStepPayload, storage: Storage) -> dict[
             "target_cluster": execution.target_cluster,
             "parent_cluster_config": execution.parent_cluster_config,
         },
+        # Marin leaves the section out since 0.2.170; the launcher still reads it.
+        **({} if execution.ingress is None else {"ingress": execution.ingress.model_dump()}),
         "ray": {
             **_RAY,
             "rendezvous_dir": f"{attempts}/rendezvous",

@@ -1,6 +1,5 @@
-"""Plan, report, graph document and digest file of one small experiment."""
+"""Plan, graph document and digest file of one small experiment."""
 
-import html.parser
 import sys
 
 import pytest
@@ -20,7 +19,6 @@ from tools.launcher.render.plan import (
     plan_summary,
     plan_text,
 )
-from tools.launcher.render.report import report_html
 from tools.launcher.rl import evaluate
 from tools.launcher.rl.pinning import apart_from_runtime
 
@@ -116,24 +114,6 @@ def test_the_smoke_of_a_large_launch_is_named():
     assert "smoke " not in plan_text(PLAN)
     planned = PLAN.model_copy(update={"smoke": "//experiments/x:x_smoke"})
     assert "smoke           //experiments/x:x_smoke" in plan_text(planned)
-
-
-def test_the_report_is_one_wellformed_page_without_outside_parts():
-    page = report_html(PLAN).decode()
-    open_tags: list[str] = []
-
-    class Parser(html.parser.HTMLParser):
-        def handle_starttag(self, tag, attrs):
-            assert not {"src", "href"} & {name for name, _ in attrs}
-            if tag != "meta":
-                open_tags.append(tag)
-
-        def handle_endtag(self, tag):
-            assert open_tags.pop() == tag
-
-    Parser().feed(page)
-    assert open_tags == []
-    assert "fsdp2 &lt;b&gt;" in page and "<b>" not in page
 
 
 def test_the_graph_document_serves_the_coordinator():

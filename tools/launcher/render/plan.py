@@ -56,6 +56,10 @@ class PlannedArtifact(BaseModel):
     kind: str
     identity: str
     path: str
+    adopted: bool = False
+    """Whether it exists already, so that the launch only reads it."""
+    deps: tuple[str, ...] = ()
+    """Identities of what it is made from."""
 
 
 class LaunchPlan(BaseModel):
@@ -85,6 +89,9 @@ class LaunchPlan(BaseModel):
     digests: LaunchDigests
     preflight: dict[str, Any]
     """Report of preflight as JSON values: warnings, what was not checked, ids that passed."""
+    detail: dict[str, Any] | None = None
+    """A `PlanDetail` as JSON values, which only the report reads. None in a bundle from before there was any:
+    a relaunch still reads that."""
 
 
 def plan_summary(plan: LaunchPlan) -> str:

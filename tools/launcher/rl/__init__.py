@@ -10,7 +10,7 @@ from tools.launcher.rl.artifacts import (
 )
 from tools.launcher.rl.build_options import rl_build_options
 from tools.launcher.rl.context_budget import SkyRLContextBudget
-from tools.launcher.rl.execution import IrisSkyRLExecution
+from tools.launcher.rl.execution import IrisSkyRLExecution, SkyRLIngress
 from tools.launcher.rl.inputs import BuildInputs
 from tools.launcher.rl.recipe import SkyRLRecipe
 from tools.launcher.rl.runtime import SkyRLRetentionPolicy, SkyRLRuntime
@@ -29,6 +29,7 @@ __all__ = [
     "IrisSkyRLExecution",
     "ModelCard",
     "SkyRLContextBudget",
+    "SkyRLIngress",
     "SkyRLRecipe",
     "SkyRLRetentionPolicy",
     "SkyRLRolePlan",

@@ -7,6 +7,21 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from tools.launcher.rl.topology import SPEC
 
 
+class SkyRLIngress(BaseModel):
+    """How sandboxes outside the cluster reach the engines. Source: contract, launch-document.md §4.5."""
+
+    model_config = SPEC
+
+    mode: str
+    """`direct`, or `controller`: through the controller of Iris."""
+    host: str
+    """Of the controller's dashboard; "" on a cw-* cluster, where the runtime knows it."""
+    record_literal: bool
+    """Keep the literal requests of the agents."""
+    vllm_http_port: int
+    """Of the engines' HTTP server."""
+
+
 class IrisSkyRLExecution(BaseModel):
     """Placement of the coordinator and of the child job. Source: contract, typed-spec.md §1."""
 
@@ -39,6 +54,8 @@ class IrisSkyRLExecution(BaseModel):
     credentials: tuple[str, ...] | None = None
     """Names of the secrets that the run needs forwarded, such as `WANDB_API_KEY`; never their values. () needs
     none, None does not say."""
+    ingress: SkyRLIngress | None = None
+    """None leaves the section out of the document: the runtime then takes `direct`."""
 
     @field_validator("credentials", mode="before")
     @classmethod

@@ -39,8 +39,8 @@ SPEC_TYPES: list[type[BaseModel]] = sorted(
     key=str,
 )
 
-# What an experiment relies on or hands over is no decision of what is learned; most need neither.
-_OPTIONAL = {"SkyRLSpec": ["required_fixes"], "IrisSkyRLExecution": ["credentials"]}
+# What an experiment relies on, hands over or lets in is no decision of what is learned; most need none of it.
+_OPTIONAL = {"SkyRLSpec": ["required_fixes"], "IrisSkyRLExecution": ["credentials", "ingress"]}
 
 
 @pytest.mark.parametrize("model", SPEC_TYPES, ids=[model.__name__ for model in SPEC_TYPES])

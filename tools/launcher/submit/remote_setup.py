@@ -12,7 +12,7 @@ from typing import Final
 
 REQUIREMENTS_FILE: Final = "coordinator-requirements.txt"
 
-ROOTS: Final = ("absl-py", "google-cloud-storage", "marin-iris", "marin-rigging", "pydantic")
+ROOTS: Final = ("google-cloud-storage", "marin-iris", "marin-rigging", "pydantic")
 """What the coordinator imports itself (with the store's and Iris's clients)."""
 
 # The lock is of this Python: third_party/python/lock.sh.

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools.launcher.iris.gateway import GANG_GROUP_BY
+from tools.launcher.iris.launch_message import GANG_GROUP_BY
 from tools.launcher.iris.local import processes
 from tools.launcher.iris.local.sealing import deliver_secrets_below, replace_function, seal_stored_secrets
 from tools.launcher.iris.local.secret_memory import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.launcher.iris.gateway import GANG_GROUP_BY
+from tools.launcher.iris.launch_message import GANG_GROUP_BY
 from tools.launcher.iris.local.daemon import cluster_config, free_port, set_half_made_aside
 from tools.launcher.iris.local.shapes import GANG_SIZES, NODE_KINDS
 from tools.launcher.iris.local.state import LocalPaths

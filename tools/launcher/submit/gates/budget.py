@@ -76,6 +76,11 @@ class BudgetFacts(BaseModel):
     coordinator_timeout_hours: int
 
 
+def most_gpu_hours(facts: BudgetFacts) -> Fraction:
+    """Return the GPU hours that a launch may take at most."""
+    return facts.nodes * facts.gpus_per_node * _hours(facts)
+
+
 def budget_gate(facts: BudgetFacts, budget: Budget | None) -> Gate:
     """Return the gate, with the arithmetic in words.
 
@@ -90,9 +95,8 @@ def budget_gate(facts: BudgetFacts, budget: Budget | None) -> Gate:
             found="no budget file was handed over, so the ceiling is not known",
             fix=f"launch through the experiment's target, or with --budget={BUDGET_FILE}",
         )
-    seconds = facts.job_timeout_seconds or facts.coordinator_timeout_hours * 3600
-    hours = Fraction(seconds, 3600)
-    wanted = facts.nodes * facts.gpus_per_node * hours
+    hours = _hours(facts)
+    wanted = most_gpu_hours(facts)
     ceilings = budget.gpu_hours_per_launch
     own = facts.cluster in ceilings.clusters
     ceiling = ceilings.clusters[facts.cluster] if own else ceilings.default
@@ -111,6 +115,11 @@ def budget_gate(facts: BudgetFacts, budget: Budget | None) -> Gate:
         found=found,
         fix=f"lower {knob} or the nodes in the experiment, or have the ceiling raised in {BUDGET_FILE}",
     )
+
+
+def _hours(facts: BudgetFacts) -> Fraction:
+    seconds = facts.job_timeout_seconds or facts.coordinator_timeout_hours * 3600
+    return Fraction(seconds, 3600)
 
 
 def _counted(number: int, word: str) -> str:
