@@ -1,5 +1,5 @@
 """Rewrites what is generated and kept under version control, from what the build makes of it now: the golden
-launch documents, docs/preflight.md and docs/launching.md.
+launch documents, docs/preflight.md, docs/launching.md and docs/performance.md.
 
 tools/bazel run //tests/goldens:update
 """
@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from tests.bench import results_page
 from tests.docs import launching_page, preflight_page
 from tools.launcher.documents.files import write_atomically
 
@@ -21,7 +22,7 @@ def main() -> int:
     for rendered in sorted(Path("experiments").glob("*/*.launch.yaml")):
         golden = rendered.parent / "golden" / "launch.yaml"
         _write(Path(workspace), golden, rendered.read_bytes())
-    for document in (preflight_page, launching_page):
+    for document in (preflight_page, launching_page, results_page):
         _write(Path(workspace), document.PAGE, document.page().encode())
     return 0
 

@@ -68,7 +68,7 @@ def build_arguments(
         f"--dataset={dataset}",
         *([f"--smoke={smoke}"] if smoke else []),
         *([f"--ledger={ledger}"] if ledger else []),
-        *(f"--{name}_out={folder / name}" for name in (*OUTPUTS, "report")),
+        *(f"--{name}_out={folder / name}" for name in OUTPUTS),
     ]
 
 

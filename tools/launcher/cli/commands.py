@@ -1,16 +1,13 @@
 """The commands of the launcher, each in a module of its own that is imported when it is asked for."""
 
-import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from types import ModuleType
-
-from absl.flags import argparse_flags
 
 from tools.launcher.cli import exit_codes
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "new": ("new_command", "make an experiment that builds at once, from a template"),
     "launch": (
         "launch_command",
         "submit an experiment's pinned document; usually `bazel run //experiments/x:launch`",
@@ -28,6 +25,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "start a new attempt of a run from its stored bundle; needs --authorize",
     ),
     "provenance": ("provenance_command", "print where a launch came from, as an in-toto statement"),
+    "diff": ("diff_command", "say what differs between two launches, by field and by what it means"),
+    "affected": ("affected_command", "tell which experiments a change of the sources touches"),
     "lint": ("lint_command", "judge launch documents, rendered here or written by hand"),
     "import-runtime": (
         "import_runtime_command",
@@ -73,7 +72,12 @@ def run(arguments: Sequence[str]) -> int:
     if name not in COMMANDS:
         sys.stderr.write(f"launcher: no command '{name}'. Commands: {', '.join(COMMANDS)}\n")
         return exit_codes.USAGE
-    module = _module(name)
+    # Not for --help, which needs none of it and is read most often.
+    import argparse
+
+    from absl.flags import argparse_flags
+
+    module = importlib.import_module(f"tools.launcher.cli.{COMMANDS[name][0]}")
     parser = argparse_flags.ArgumentParser(
         prog=f"launcher {name}",
         description=module.DESCRIPTION,
@@ -83,7 +87,3 @@ def run(arguments: Sequence[str]) -> int:
     module.add_arguments(parser)
     status: int = module.run(parser.parse_args(rest))
     return status
-
-
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"tools.launcher.cli.{COMMANDS[name][0]}")

@@ -4,7 +4,7 @@ OK = 0
 """Done: planned, submitted, verified, or already so."""
 
 FAILED = 1
-"""The run failed, or is not verified; of a build: preflight refused it."""
+"""The run failed, or is not verified; of a build: preflight refused it; of `diff`: the two differ."""
 
 USAGE = 2
 """The command line, or a file named on it, is wrong. Nothing was done."""

@@ -20,7 +20,7 @@ CLUSTER = "third_party/clusters/local.yaml"
 def built(tmp_path_factory):
     """The files of experiments/cat_count, by flag."""
     folder = tmp_path_factory.mktemp("built")
-    files = {name: folder / name for name in ("launch", "digest", "graph", "plan", "report")}
+    files = {name: folder / name for name in ("launch", "digest", "graph", "plan")}
     status = main(
         [
             "--label=//experiments/cat_count:cat_count",

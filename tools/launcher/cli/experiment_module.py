@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tools.launcher.catalog.cards import MissingFact
+from tools.launcher.cli.experiment_boundary import boundary_error_behind
 from tools.launcher.preflight.wording import shown
 from tools.launcher.rl.build_options import BuildOptionError, RlBuildMain
 from tools.launcher.rl.inputs import UndeclaredInput
@@ -87,6 +88,8 @@ def explained[Result](action: Callable[[], Result], main_file: Path) -> Result:
             "from the workspace root, such as experiments.team.recipes"
         ) from None
     except Exception as error:
+        if refusal := boundary_error_behind(error):
+            raise ExperimentError(f"{_place(error, main_file)}: {refusal}") from None
         message = f": {error}" if str(error) else ""
         raise ExperimentError(f"{_place(error, main_file)}: {type(error).__name__}{message}") from None
 

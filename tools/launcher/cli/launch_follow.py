@@ -1,4 +1,8 @@
-"""What comes after a submission, or in its place: following the run, verifying it, saying how it ended."""
+"""What comes after a submission, or in its place: following the run, verifying it, saying how it ended.
+
+What following and verifying need is imported when they begin: by then the job is on its way, and Iris takes longer to
+start it.
+"""
 
 import contextlib
 import shutil
@@ -9,20 +13,17 @@ from pathlib import Path
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.launch_place import LaunchPlace
 from tools.launcher.cli.launch_waiting import said_if_slow
-from tools.launcher.cli.progress_display import follow_on
-from tools.launcher.cli.run_objects import objects_of
-from tools.launcher.cli.run_place import RunPlace, looking
-from tools.launcher.cli.verification_answer import answered
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.local.control import status
 from tools.launcher.iris.local.state import LocalClusterError
-from tools.launcher.observe.progress import FollowEnd, follow
-from tools.launcher.observe.verify import verify_run
 from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.records import RunKey, RunRecord, record_prefix, reload_record
 from tools.launcher.store.remembered_reads import RememberedReads
 from tools.launcher.submit.machine import SubmitOutcome, SubmitState
 from tools.launcher.submit.settle import settle
+
+GLANCE_SECONDS = 0.05
+"""How often a record in a folder of this machine is asked whether it has another event."""
 
 FULL_DISK_BYTES = 2**20
 """Free space below which the local Iris can't write its database."""
@@ -74,10 +75,12 @@ def conclude(
 
 
 def _follow(key: RunKey, place: LaunchPlace, store: ObjectStore, gateway: IrisGateway, who: str) -> int:
+    from tools.launcher.cli.progress_display import follow_on
+    from tools.launcher.observe.progress import FollowEnd, follow
+
     # Each look reads the whole record again, and in a bucket each event is a request.
-    looks = follow(
-        RememberedReads(store), key, place.objects(), gateway, sleep=lambda seconds: _wait(place, seconds)
-    )
+    waiting = _Waiting(place, store, key)
+    looks = follow(RememberedReads(store), key, place.objects(), gateway, sleep=waiting.sleep)
     last = follow_on(sys.stdout, looks)
     if last.end in (FollowEnd.UNREACHABLE, FollowEnd.COORDINATOR_SILENT):
         help_ = "Launch again: that finds out what became of the run"
@@ -92,11 +95,31 @@ def _follow(key: RunKey, place: LaunchPlace, store: ObjectStore, gateway: IrisGa
     return verify_and_show(settle(store, gateway, record, who), place, store, gateway, who)
 
 
-def _wait(place: LaunchPlace, seconds: float) -> None:
-    if place.state is not None:
-        wait_on_disk(place.state, seconds)
-    else:
-        time.sleep(seconds)
+class _Waiting:
+    """The pauses between two looks at a run."""
+
+    def __init__(self, place: LaunchPlace, store: ObjectStore, key: RunKey) -> None:
+        self._place, self._store, self._prefix = place, store, record_prefix(key)
+        self._seen = 0
+
+    def sleep(self, seconds: float) -> None:
+        """Wait that long, or less if the record has another event, where looking for one costs nothing."""
+        if not self._store.url.startswith("file:"):
+            self._pause(seconds)
+            return
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            # Of the last pause: what came during the look after it ends this one at once.
+            before, self._seen = self._seen, len(self._store.list(self._prefix))
+            if self._seen != before:
+                return
+            self._pause(min(left, GLANCE_SECONDS))
+
+    def _pause(self, seconds: float) -> None:
+        if self._place.state is not None:
+            wait_on_disk(self._place.state, seconds)
+        else:
+            time.sleep(seconds)
 
 
 def wait_on_disk(state: Path, seconds: float) -> None:
@@ -122,6 +145,11 @@ def verify_and_show(
     record: RunRecord, place: LaunchPlace, store: ObjectStore, gateway: IrisGateway | None, who: str
 ) -> int:
     """Verify a run that has ended, write the answer to its record, and show both."""
+    from tools.launcher.cli.run_objects import objects_of
+    from tools.launcher.cli.run_place import RunPlace, looking
+    from tools.launcher.cli.verification_answer import answered
+    from tools.launcher.observe.verify import verify_run
+
     print(f"coordinator job: {record.coordinator_job_id}")
     for child in record.child_job_ids:
         print(f"child job: {child}")

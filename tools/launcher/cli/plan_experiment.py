@@ -10,6 +10,7 @@ from typing import Any
 
 from tools.launcher.catalog.cards import ClusterCard, DatasetCard, ModelCard
 from tools.launcher.cli.experiment_module import ExperimentError
+from tools.launcher.cli.plan_detail import plan_detail
 from tools.launcher.documents.canonical import CanonicalEncodingError, canonical_json, digest_of
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
 from tools.launcher.documents.yaml_writer import dump_yaml
@@ -36,7 +37,6 @@ from tools.launcher.render.plan import (
     PlannedRole,
     plan_summary,
 )
-from tools.launcher.render.report import report_html
 from tools.launcher.rl.artifacts import DataSource
 from tools.launcher.rl.context_budget import derived_lengths
 from tools.launcher.rl.inputs import BuildInputs
@@ -53,12 +53,11 @@ class PreflightFailed(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class PlannedExperiment:
-    """The five outputs as bytes, and what a build prints: two lines, then the warnings."""
+    """The four outputs as bytes, and what a build prints: two lines, then the warnings."""
 
     launch: bytes
     graph: bytes
     plan: bytes
-    report: bytes
     digest: bytes
     summary: str
 
@@ -149,7 +148,6 @@ def _planned_experiment(
         launch=launch,
         graph=_json_bytes(graph_document),
         plan=_json_bytes(plan.model_dump(mode="json")),
-        report=report_html(plan),
         digest=digest_file(digests),
         summary=plan_summary(plan) + warnings_text(report),
     )
@@ -277,11 +275,14 @@ def _planned(
                 kind=step.kind,
                 identity=step_identity(step),
                 path=artifact_path(step, storage.prefix),
+                adopted=step.recorded_fingerprint is not None,
+                deps=tuple(step_identity(dep) for dep in step.deps),
             )
             for step in graph.steps
         ),
         "outputs": {name: uri for name, uri in document["artifacts"].items() if isinstance(uri, str)},
         "digests": digests,
+        "detail": plan_detail(payload, subject).model_dump(mode="json"),
     }
 
 

@@ -6,7 +6,7 @@ Exit status: 0 planned, 1 refused (nothing written), 2 wrong usage.
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from absl.flags import argparse_flags
@@ -28,15 +28,25 @@ from tools.launcher.preflight.render_text import report_json, report_text
 from tools.launcher.rl.build_options import BuildOptionError
 from tools.launcher.rl.inputs import BuildInputs
 
-OUTPUTS = ("launch", "graph", "plan", "report", "digest")
+OUTPUTS = ("launch", "graph", "plan", "digest")
 
 
-def main(arguments: Sequence[str], cards: CardReader | None = None) -> int:
+def _stay_open(_outputs: Collection[Path]) -> None:
+    """What a caller does that goes on with other work in this process."""
+
+
+def main(
+    arguments: Sequence[str],
+    cards: CardReader | None = None,
+    *,
+    enclose: Callable[[Collection[Path]], None] = _stay_open,
+) -> int:
     """Run one preflight; see --help.
 
     Args:
         arguments: of the action; `@FILE` stands for the lines of that file.
         cards: reads the cards and the manifest; None for a reader of its own.
+        enclose: called with the output files just before the experiment's code runs.
 
     Returns:
         The exit status.
@@ -45,7 +55,7 @@ def main(arguments: Sequence[str], cards: CardReader | None = None) -> int:
     # Absolute before the experiment runs, which may change the working directory.
     places = {name: Path(getattr(flags, f"{name}_out")).absolute() for name in OUTPUTS}
     try:
-        planned = _plan(flags, cards or CardReader())
+        planned = _plan(flags, cards or CardReader(), lambda: enclose(places.values()))
     except PreflightFailed as failed:
         if flags.format == "json":
             text = json.dumps({"experiment": flags.label, **report_json(failed.report)}, indent=2) + "\n"
@@ -67,7 +77,7 @@ def main(arguments: Sequence[str], cards: CardReader | None = None) -> int:
     return 0
 
 
-def _plan(flags: argparse.Namespace, cards: CardReader) -> PlannedExperiment:
+def _plan(flags: argparse.Namespace, cards: CardReader, enclose: Callable[[], None]) -> PlannedExperiment:
     models = [cards.read(load_model_card, path) for path in flags.model]
     datasets = [cards.read(load_dataset_card, path) for path in flags.dataset]
     inputs = BuildInputs(
@@ -81,6 +91,8 @@ def _plan(flags: argparse.Namespace, cards: CardReader) -> PlannedExperiment:
     if "." not in sys.path:
         sys.path.append(".")
     main_file = Path(flags.main)
+    ledger = cards.read(load_ledger, flags.ledger) if flags.ledger else VersionLedger()
+    enclose()
     experiment = load_experiment(main_file)
     options = _options(flags.option)
     terminals = explained(lambda: experiment.build(inputs, options), main_file)
@@ -91,7 +103,7 @@ def _plan(flags: argparse.Namespace, cards: CardReader) -> PlannedExperiment:
         options=options,
         stage=flags.stage,
         smoke=flags.smoke,
-        ledger=cards.read(load_ledger, flags.ledger) if flags.ledger else VersionLedger(),
+        ledger=ledger,
     )
 
 

@@ -53,7 +53,7 @@ def outputs(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in tmp_path.glob("out.*"))
 
 
-def test_a_good_experiment_writes_its_five_outputs(tmp_path, capsys):
+def test_a_good_experiment_writes_its_four_outputs(tmp_path, capsys):
     assert preflight(tmp_path) == 0
     assert outputs(tmp_path) == sorted(f"out.{name}" for name in OUTPUTS)
     document = load_yaml_mapping((tmp_path / "out.launch").read_bytes(), source="launch")

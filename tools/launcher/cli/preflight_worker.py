@@ -1,5 +1,7 @@
 """The preflight binary as Bazel's persistent worker."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools.launcher.catalog.load import (
@@ -8,11 +10,11 @@ from tools.launcher.catalog.load import (
     load_model_card,
     load_runtime_manifest,
 )
-from tools.launcher.cli import preflight_action
+from tools.launcher.cli import experiment_boundary, preflight_action
 from tools.launcher.cli.card_reader import CardReader, Parse
 from tools.launcher.cli.experiment_module import ExperimentError
 from tools.launcher.documents.strict_yaml import DocumentError
-from tools.launcher.worker.protocol import WorkRequest
+from tools.launcher.worker.protocol import ProtocolError, WorkRequest
 from tools.launcher.worker.server import serve
 
 _SHARED: dict[str, Parse[object]] = {
@@ -24,8 +26,8 @@ _SHARED: dict[str, Parse[object]] = {
 """Flag -> how its file is read. Many experiments have these files in common."""
 
 
-def serve_preflights() -> None:
-    """Run preflights as Bazel asks for them until it has no more. Raises ProtocolError."""
+def serve_preflights() -> int:
+    """Run preflights as Bazel asks for them until it has no more, and return the worker's exit status."""
     cards = CardReader()
 
     def prepare(request: WorkRequest) -> None:
@@ -34,7 +36,17 @@ def serve_preflights() -> None:
             if parse := _SHARED.get(flag):
                 _remember(cards, parse, str(Path(request.folder, path)))
 
-    serve(lambda arguments: preflight_action.main(arguments, cards), prepare)
+    def preflight(arguments: Sequence[str]) -> int:
+        return preflight_action.main(arguments, cards, enclose=experiment_boundary.enforce)
+
+    try:
+        serve(preflight, prepare)
+    except ProtocolError as error:
+        sys.stderr.write(
+            f"error: {error}. Build with --strategy=RlPreflight=sandboxed, which needs no worker, and report it\n"
+        )
+        return 1
+    return 0
 
 
 def _remember(cards: CardReader, parse: Parse[object], path: str) -> None:

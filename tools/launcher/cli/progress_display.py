@@ -1,47 +1,62 @@
-"""Showing a run while it goes on: one changing line on a terminal, plain lines elsewhere."""
+"""Showing a run while it goes on: a live table on a terminal, plain lines elsewhere."""
 
-from collections.abc import Iterable
-from typing import TextIO
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TextIO
 
 from tools.launcher.observe.progress import Progress
 from tools.launcher.observe.render_text import progress_line
+from tools.launcher.observe.sightings import Sighting, sighting_line, sightings, watch_table
+from tools.launcher.store.records import utc_now
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+REFRESHES_PER_SECOND = 2.0
+"""How often the times of a live table go on between two looks."""
+
+Display = Callable[[TextIO, Iterable[Progress]], Progress]
+"""Shows every look on a stream and returns the last. Raises ValueError if there was none."""
 
 
-def follow_on(stream: TextIO, looks: Iterable[Progress]) -> Progress:
-    """Show every look on `stream` and return the last.
-
-    Raises:
-        ValueError: there was no look at all.
-    """
-    return _on_terminal(stream, looks) if stream.isatty() else _in_lines(stream, looks)
+def display_for(stream: TextIO) -> Display:
+    """Return what suits a stream: the live table if it is a terminal."""
+    return in_live_table if stream.isatty() else in_lines
 
 
-def _in_lines(stream: TextIO, looks: Iterable[Progress]) -> Progress:
-    last: Progress | None = None
+def in_lines(stream: TextIO, looks: Iterable[Progress]) -> Progress:
+    """Show a line whenever something changed that is worth one; see `Display`."""
+    last: Sighting | None = None
     shown = ""
-    for last in looks:
+    for last in sightings(looks):
         line = progress_line(last.status)
         if line != shown:
-            stream.write(line + "\n")
+            stream.write(sighting_line(last, time.monotonic()) + "\n")
             stream.flush()
             shown = line
     return _required(last)
 
 
-def _on_terminal(stream: TextIO, looks: Iterable[Progress]) -> Progress:
+def in_live_table(stream: TextIO, looks: Iterable[Progress]) -> Progress:
+    """Show a table that changes in place, and leave its last state there; see `Display`."""
     from rich.console import Console
+    from rich.live import Live
+
+    last: Sighting | None = None
+
+    def table() -> "RenderableType":
+        if last is None:
+            return "waiting for the coordinator"
+        return watch_table(last, time.monotonic(), utc_now())
 
     console = Console(file=stream, highlight=False)
-    last: Progress | None = None
-    with console.status("waiting for the coordinator") as display:
-        for last in looks:
-            display.update(progress_line(last.status))
-    found = _required(last)
-    console.print(progress_line(found.status), markup=False)
-    return found
+    with Live(console=console, get_renderable=table, refresh_per_second=REFRESHES_PER_SECOND) as live:
+        for last in sightings(looks):
+            live.refresh()
+    return _required(last)
 
 
-def _required(last: Progress | None) -> Progress:
+def _required(last: Sighting | None) -> Progress:
     if last is None:
         raise ValueError("following a run gave no look at it")
-    return last
+    return last.progress

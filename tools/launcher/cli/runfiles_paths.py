@@ -9,6 +9,7 @@ _TARGET_FILES = {
     "digest": "digest file",
     "graph": "graph document",
     "plan": "plan",
+    "report": "report",
     "cluster": "cluster card",
 }
 
@@ -22,7 +23,7 @@ def add_target_files(parser: Any, names: Sequence[str]) -> Any:
 
     Args:
         parser: of the verb.
-        names: of `launch`, `digest`, `graph`, `plan` and `cluster`, those that the verb reads.
+        names: of `launch`, `digest`, `graph`, `plan`, `report` and `cluster`, those that the verb reads.
     """
     group = parser.add_argument_group(
         "files", "set by the experiment's target; paths, or paths in its runfiles"

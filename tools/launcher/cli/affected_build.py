@@ -1,0 +1,117 @@
+"""The digests of all experiments of a checkout, by one query and one build."""
+
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from tools.launcher.cli.affected_bazel import (
+    BUILT,
+    FAILED,
+    PARTLY,
+    BazelProblem,
+    Workspace,
+    first_error,
+)
+from tools.launcher.cli.affected_events import BuildEvents
+from tools.launcher.cli.affected_outputs import digests_of_outputs
+from tools.launcher.compare.digest_manifest import DigestManifest, ExperimentDigests
+
+KIND = "rl_preflight rule"
+
+# `package contains errors: experiments/x: what is wrong`, and further lines of a traceback.
+_BROKEN = re.compile(r"^ERROR: package contains errors: ([^\s:]*): (.+(?:\n(?:\s|Error).*)*)", re.MULTILINE)
+
+
+def build_manifest(workspace: Workspace, targets: str) -> DigestManifest:
+    """Build the digests of every experiment among `targets`.
+
+    Args:
+        workspace: where.
+        targets: an expression of `bazel query`, such as `//experiments/...`.
+
+    Returns:
+        each experiment that builds; each other with its first sentence; each package that cannot be read as
+        refused under its own label, since nobody knows what is in it.
+
+    Raises:
+        BazelProblem: Bazel ended otherwise than built or refused.
+    """
+    asked = workspace.ask("query", "--keep_going", f'kind("{KIND}", {targets})')
+    if asked.status not in (BUILT, PARTLY):
+        raise BazelProblem(
+            f"bazel query in {workspace.folder} ended with {asked.status}: {first_error(asked.stderr)}. "
+            "Correct the sources, or --targets"
+        )
+    labels = [_canonical(line) for line in asked.stdout.split()]
+    refused = {f"//{package}": _last_line(said) for package, said in _BROKEN.findall(asked.stderr)}
+    if asked.status == PARTLY and not refused:
+        raise BazelProblem(
+            f"bazel query in {workspace.folder} read only a part: {first_error(asked.stderr)}. "
+            "Correct the sources"
+        )
+    if not labels:
+        return DigestManifest(schema=1, experiments={}, refused=refused)
+    events = build_outputs(workspace, labels, ("digest", "graph"))
+    experiments: dict[str, ExperimentDigests] = {}
+    for label in labels:
+        outputs = events.outputs(label)
+        if outputs:
+            experiments[label] = _read(outputs, label)
+        else:
+            refused[label] = events.why_not(label)
+    return DigestManifest(schema=1, experiments=experiments, refused=refused)
+
+
+def build_outputs(workspace: Workspace, labels: Iterable[str], groups: Iterable[str]) -> BuildEvents:
+    """Build output groups of some targets, each as far as it goes, and return the events of that.
+
+    Raises:
+        BazelProblem: Bazel ended otherwise than built or refused.
+    """
+    with tempfile.TemporaryDirectory(prefix="slipway-affected-") as folder:
+        events, targets = Path(folder) / "events.json", Path(folder) / "targets"
+        targets.write_text("\n".join(labels) + "\n", encoding="utf-8")
+        done = workspace.build(
+            "--keep_going",
+            f"--output_groups={','.join(groups)}",
+            f"--build_event_json_file={events}",
+            f"--target_pattern_file={targets}",
+        )
+        try:
+            with events.open(encoding="utf-8") as lines:
+                read = BuildEvents(lines)
+        except (OSError, ValueError, KeyError) as error:
+            raise BazelProblem(
+                _ended(workspace, done.status, f"its events cannot be read ({error})")
+            ) from None
+    if done.status not in (BUILT, FAILED) or not read.finished:
+        raise BazelProblem(_ended(workspace, done.status, "that is neither built nor refused"))
+    return read
+
+
+def _ended(workspace: Workspace, status: int, why: str) -> str:
+    return (
+        f"bazel build in {workspace.folder} ended with {status}: {why}. Run `tools/bazel build "
+        "//experiments/...` there and correct what it says"
+    )
+
+
+def _read(outputs: dict[str, Path], label: str) -> ExperimentDigests:
+    try:
+        return digests_of_outputs(outputs["digest"].read_bytes(), outputs["graph"].read_bytes())
+    except (OSError, ValueError, KeyError) as error:
+        raise BazelProblem(
+            f"{label}: its outputs are not of this launcher's making ({type(error).__name__}: {error}). "
+            "Compare with a later revision"
+        ) from None
+
+
+def _canonical(label: str) -> str:
+    """The label as events write it: with the target, without a repository."""
+    label = "//" + label.partition("//")[2]
+    return label if ":" in label else f"{label}:{label.rpartition('/')[2]}"
+
+
+def _last_line(said: str) -> str:
+    return said.strip().splitlines()[-1].strip()

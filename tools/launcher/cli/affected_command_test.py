@@ -1,0 +1,340 @@
+"""`affected` of revisions of a real git repository.
+
+Bazel is a stand-in here, which says what a file of the revision says, in Bazel's own words;
+tests/affected/two_revisions.py asks the real one.
+"""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.launcher.cli import affected_manifest_main, exit_codes
+from tools.launcher.cli.affected_bazel import Workspace, first_error
+from tools.launcher.cli.affected_build import build_manifest
+from tools.launcher.cli.affected_events import BuildEvents
+from tools.launcher.cli.built_experiment_testlib import build, source_of
+from tools.launcher.cli.commands import run
+from tools.launcher.compare.digest_manifest import DigestManifest, dump_manifest
+
+STAND_IN = """
+import json, os, pathlib, sys
+here = pathlib.Path.cwd()
+words = sys.argv[1:]
+startup = []
+while words[0].startswith("--"):
+    startup.append(words.pop(0))
+command, *arguments = words
+with open(os.environ["CALLS"], "a") as log:
+    log.write(f"{command} {'own' if startup else 'user'} {'RUNFILES_DIR' in os.environ}\\n")
+state = json.loads((here / "state.json").read_text())
+if command == "query":
+    print(*(f"//x/{name}:{name}" for name in state["experiments"]), sep="\\n")
+    sys.stderr.write(state.get("said", ""))
+    sys.exit(state.get("query", 0))
+flags = dict(word.split("=", 1) for word in arguments if "=" in word)
+made = here / "made"
+made.mkdir(exist_ok=True)
+events = [{"id": {"workspace": {}}, "workspaceInfo": {"localExecRoot": str(made)}}]
+for number, (name, content) in enumerate(state["experiments"].items()):
+    label = f"//x/{name}:{name}"
+    if isinstance(content, str):
+        (made / f"{name}.err").write_text(content)
+        action = {"exitCode": 1, "stderr": {"name": "stderr", "uri": f"file://{made}/{name}.err"}}
+        events.append({"id": {"actionCompleted": {"label": label}}, "action": action})
+        events.append({"id": {"targetCompleted": {"label": label}}, "completed": {}})
+        continue
+    recipe, launch = content
+    (made / f"{name}.digest").write_text(f"recipe sha256:{recipe * 64}\\nlaunch sha256:{launch * 64}\\n")
+    (made / f"{name}.graph.json").write_text('{"steps": [{"kind": "skyrl", "version": "2026.11.30"}]}')
+    groups = []
+    for group, ending in (("digest", ".digest"), ("graph", ".graph.json")):
+        file = {"name": name + ending, "uri": "bytestream://elsewhere/x", "pathPrefix": []}
+        key = f"{number}{group}"
+        events.append({"id": {"namedSet": {"id": key}}, "namedSetOfFiles": {"files": [file]}})
+        groups.append({"name": group, "fileSets": [{"id": key}]})
+    completed = {"success": True, "outputGroup": groups}
+    events.append({"id": {"targetCompleted": {"label": label}}, "completed": completed})
+events.append({"id": {"buildFinished": {}}, "finished": {}})
+pathlib.Path(flags["--build_event_json_file"]).write_text("".join(json.dumps(e) + "\\n" for e in events))
+sys.exit(state.get("build", 0))
+"""
+
+REFUSAL = (
+    "error: GEO-08 at skyrl.generator.x\n    too few engines\n    repair: set it\npreflight of //x: 1 error\n"
+)
+
+
+def state(**experiments: str | list[str]) -> dict[str, Any]:
+    return {"experiments": experiments}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"]
+    call = ["git", "-C", str(folder), *identity, *arguments]
+    return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit(workspace: Path, content: dict[str, Any]) -> str:
+    (workspace / "state.json").write_text(json.dumps(content))
+    git(workspace, "add", "-A")
+    git(workspace, "commit", "-qm", "x", "--allow-empty")
+    return git(workspace, "rev-parse", "HEAD")
+
+
+BEFORE = state(same=["a", "a"], changed=["a", "a"], moved=["a", "a"], broken=["a", "a"])
+AFTER = state(same=["a", "a"], changed=["b", "b"], moved=["a", "b"], broken=REFUSAL)
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    """A workspace of two commits, called from inside `bazel run`."""
+    workspace = tmp_path / "workspace"
+    (workspace / "tools").mkdir(parents=True)
+    program = workspace / "tools" / "bazel"
+    # Not the interpreter's own path, which may be too long for a first line.
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$(dirname "$0")/stand_in.py" "$@"\n')
+    (workspace / "tools" / "stand_in.py").write_text(STAND_IN)
+    program.chmod(0o755)
+    (workspace / ".gitignore").write_text("made\nuser.bazelrc\n")
+    git(workspace, "init", "-q")
+    commit(workspace, BEFORE)
+    commit(workspace, AFTER)
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(workspace))
+    monkeypatch.setenv("BUILD_WORKING_DIRECTORY", str(workspace))
+    monkeypatch.setenv("RUNFILES_DIR", "of the launcher")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return workspace
+
+
+def calls(workspace: Path) -> list[str]:
+    file = workspace.parent / "calls"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def test_what_changed_since_a_revision(workspace, capsys):
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    output = capsys.readouterr()
+    short = git(workspace, "rev-parse", "HEAD~1")[:12]
+    assert output.out.splitlines() == [
+        "refused   //x/broken:broken    does not build any more: GEO-08 at skyrl.generator.x: too few engines",
+        (
+            "recipe    //x/changed:changed  2026.11.30 now means another recipe: publish a new version, unless nobody launched "
+            "it (recipe aaaaaaaa -> bbbbbbbb)"
+        ),
+        (
+            "launch    //x/moved:moved      the same recipe in another place or with other limits; its version stays "
+            "(launch aaaaaaaa -> bbbbbbbb)"
+        ),
+        f"HEAD~1 ({short}) to the working tree: 1 refused, 1 recipe, 1 launch; 1 unaffected",
+    ]
+    assert (
+        output.err
+        == f"affected: building the digests of HEAD~1 ({short}), which are kept for the next call\n"
+    )
+    # The base with a server of its own, the head where the user is; neither sees this program's runfiles.
+    assert calls(workspace) == ["query own False", "build own False", "query user False", "build user False"]
+
+
+def test_what_was_built_once_is_read(workspace, capsys):
+    arguments = ["affected", "--base=HEAD~1", "--head=HEAD"]
+    assert run(arguments) == exit_codes.OK
+    built = calls(workspace)
+    first = capsys.readouterr().out
+    assert run(arguments) == exit_codes.OK
+    assert capsys.readouterr().out == first and calls(workspace) == built
+    # The working tree is that of HEAD, under another name.
+    assert run(arguments[:2]) == exit_codes.OK
+    assert calls(workspace) == built
+    # Other flags, and other options of the user, may mean other digests.
+    assert run([*arguments, "--bazel-flag=--config=x"]) == exit_codes.OK
+    assert len(calls(workspace)) == 2 * len(built)
+
+
+def test_files_that_are_not_committed_count(workspace, capsys):
+    (workspace / "state.json").write_text(json.dumps(BEFORE))
+    for _ in range(2):
+        assert run(["affected", "--base=HEAD~1", "--fail-on=recipe"]) == exit_codes.OK
+        assert "no experiment affected; 4 unaffected" in capsys.readouterr().out
+    assert calls(workspace).count("build user False") == 2, "an edited tree is never kept"
+
+
+def test_the_users_repository_is_as_before(workspace):
+    (workspace / "staged").write_text("x")
+    git(workspace, "add", "staged")
+    (workspace / "user.bazelrc").write_text("build --x\n")
+
+    def everything() -> list[str]:
+        return [
+            git(workspace, *question)
+            for question in (
+                ["status", "--porcelain"],
+                ["worktree", "list"],
+                ["for-each-ref"],
+                ["stash", "list"],
+            )
+        ]
+
+    before = everything()
+    assert run(["affected", "--base=HEAD~1", "--head=HEAD"]) == exit_codes.OK
+    assert everything() == before
+    (checkout,) = (workspace.parent / "cache" / "slipway" / "revisions").glob("*/checkout")
+    assert (checkout / "user.bazelrc").read_text() == "build --x\n"
+    assert json.loads((checkout / "state.json").read_text()) == AFTER
+    assert not (checkout / "staged").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "status"), [([], exit_codes.OK), (["--fail-on=recipe"], exit_codes.FAILED)]
+)
+def test_failing_is_asked_for(workspace, flags, status):
+    assert run(["affected", "--base=HEAD~1", *flags]) == status
+
+
+def test_a_manifest_stands_for_a_revision(workspace, capsys):
+    base = workspace.parent / "main.json"
+    base.write_bytes(dump_manifest(DigestManifest(schema=1, experiments={})))
+    assert run(["affected", f"--base={base}", "--format=json"]) == exit_codes.OK
+    report = json.loads(capsys.readouterr().out)
+    assert [item["effect"] for item in report["affected"]] == ["refused", "new", "new", "new"]
+    assert report["base"] == str(base)
+
+
+@pytest.mark.parametrize(
+    ("content", "base", "status", "sentence"),
+    [
+        (
+            AFTER,
+            "nope",
+            exit_codes.USAGE,
+            (
+                "error: 'nope' is no revision of {workspace} and no file that ends in .json. Name a commit, branch or tag, "
+                "such as origin/main; `git fetch` brings those of others\n"
+            ),
+        ),
+        (AFTER, "--upload-pack=x", exit_codes.USAGE, "error: '--upload-pack=x' is no revision of "),
+        (
+            AFTER,
+            "nope.json",
+            exit_codes.USAGE,
+            "error: nope.json: the file cannot be read: No such file or directory",
+        ),
+        (
+            AFTER | {"query": 7, "said": "ERROR: no such thing\n"},
+            "HEAD",
+            exit_codes.UNKNOWN,
+            "error: bazel query in {checkout} ended with 7: no such thing. Correct the sources, or --targets\n",
+        ),
+        (
+            AFTER | {"query": 3, "said": "ERROR: something else\n"},
+            "HEAD",
+            exit_codes.UNKNOWN,
+            "error: bazel query in {checkout} read only a part: something else. Correct the sources\n",
+        ),
+        (
+            AFTER | {"build": 37},
+            "HEAD",
+            exit_codes.UNKNOWN,
+            (
+                "error: bazel build in {checkout} ended with 37: that is neither built nor refused. Run `tools/bazel build "
+                "//experiments/...` there and correct what it says\n"
+            ),
+        ),
+    ],
+)
+def test_what_cannot_be_told_is_said(workspace, capsys, content, base, status, sentence):
+    commit(workspace, content)
+    assert run(["affected", f"--base={base}", "--head=HEAD"]) == status
+    said = capsys.readouterr().err.splitlines(keepends=True)[-1]
+    found = [*(workspace.parent / "cache" / "slipway" / "revisions").glob("*/checkout"), None]
+    assert said.startswith(sentence.format(workspace=workspace, checkout=found[0]))
+
+
+def test_a_package_that_cannot_be_read(workspace, capsys):
+    said = (
+        "ERROR: package contains errors: x/broken\n"
+        "ERROR: package contains errors: x/broken: Traceback (most recent call last):\n"
+        '\tFile "/w/x/broken/BUILD.bazel", line 3, column 14, in <toplevel>\n'
+        "Error: rl_experiment() got unexpected keyword argument: y\n"
+        "WARNING: --keep_going specified\n"
+    )
+    changed = state(same=["a", "a"], changed=["a", "a"], moved=["a", "a"]) | {"query": 3, "said": said}
+    (workspace / "state.json").write_text(json.dumps(changed))
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    assert capsys.readouterr().out.splitlines()[0] == (
+        "refused   //x/broken:broken  does not build any more: Error: rl_experiment() got unexpected keyword argument: y"
+    )
+
+
+def test_a_revision_without_the_launcher(workspace, capsys):
+    git(workspace, "rm", "-q", "tools/bazel")
+    git(workspace, "commit", "-qm", "x")
+    assert run(["affected", "--base=HEAD"]) == exit_codes.UNKNOWN
+    assert "tools/bazel: No such file or directory. The revision must have this file, which runs Bazel\n" in (
+        capsys.readouterr().err
+    )
+
+
+def test_outputs_of_another_launcher_are_named(workspace):
+    with pytest.raises(Exception, match="its outputs are not of this launcher's making"):
+        (workspace / "state.json").write_text(json.dumps(state(odd=["not hex", "a"])))
+        build_manifest(Workspace(workspace), "//x/...")
+
+
+# Lines of Bazel 8 for a target that lacks a dependency, shortened.
+REAL_EVENTS = """\
+{"id":{"targetConfigured":{"label":"//e:lacks"}},"children":[{"unconfiguredLabel":{"label":"//third_party/models:nope"}}],"aborted":{"reason":"ANALYSIS_FAILURE"}}
+{"id":{"unconfiguredLabel":{"label":"//third_party/models:nope"}},"aborted":{}}
+{"id":{"targetConfigured":{"label":"//e:odd"}},"children":[],"aborted":{"reason":"ANALYSIS_FAILURE"}}
+{"id":{"buildFinished":{}},"finished":{"exitCode":{"name":"BUILD_FAILURE","code":1}}}
+"""
+
+
+def test_why_a_target_was_not_built():
+    events = BuildEvents(REAL_EVENTS.splitlines())
+    assert events.finished and events.outputs("//e:lacks") == {}
+    more = "; `tools/bazel build {}` tells more"
+    assert events.why_not("//e:lacks") == (
+        "it needs //third_party/models:nope, which cannot be loaded" + more.format("//e:lacks")
+    )
+    assert events.why_not("//e:odd") == "Bazel cannot analyze it" + more.format("//e:odd")
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [("INFO: x\nERROR: a\nERROR: b\n", "a"), ("Killed\n", "Killed"), ("", "it said nothing")],
+)
+def test_the_first_error(said, first):
+    assert first_error(said) == first
+
+
+def test_the_action_of_a_manifest(tmp_path):
+    files = build(tmp_path / "made", source_of())
+    out = tmp_path / "digests.json"
+    arguments = [f"--digest=//x:y={files['digest']}", f"--graph=//x:y={files['graph']}", f"--out={out}"]
+    params = tmp_path / "params"
+    params.write_text("\n".join(arguments))
+    assert affected_manifest_main.main([f"@{params}"]) == 0
+    (entry,) = json.loads(out.read_text())["experiments"].items()
+    recipe, launch = (line.split(":")[1] for line in Path(files["digest"]).read_text().splitlines())
+    assert entry == ("//x:y", {"launch": launch, "recipe": recipe, "version": "2026.09.21"})
+
+
+def test_the_manifest_of_this_repository_has_every_experiment():
+    """A list in a BUILD file cannot look for its members."""
+    texts = {
+        node.value
+        for node in ast.walk(ast.parse(Path("experiments/BUILD.bazel").read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    experiments = {f"//{file.parent}" for file in Path("experiments").glob("*/experiment.py")}
+    assert experiments and texts >= experiments, "add it to the list of //experiments:digests"
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

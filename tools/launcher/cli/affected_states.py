@@ -1,0 +1,122 @@
+"""The digests of one state of the sources: a file, a revision, or the working tree."""
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.launcher.cli.affected_bazel import Workspace
+from tools.launcher.cli.affected_build import build_manifest
+from tools.launcher.cli.affected_checkout import cache_folder, checkout_of, user_options
+from tools.launcher.cli.diff_git import GitProblem, commit_of, is_clean, tree_of
+from tools.launcher.cli.typed_paths import typed_path
+from tools.launcher.compare.digest_manifest import DigestManifest, dump_manifest, load_manifest
+from tools.launcher.documents.files import write_atomically
+from tools.launcher.documents.strict_yaml import DocumentError
+
+WORKING_TREE = "the working tree"
+_SHORT = 12
+
+
+class Question(NamedTuple):
+    """What is asked of each state.
+
+    Attributes:
+        workspace: the user's.
+        targets: an expression of `bazel query`.
+        flags: options for each build.
+        environ: the process environment.
+    """
+
+    workspace: Path
+    targets: str
+    flags: tuple[str, ...]
+    environ: Mapping[str, str]
+
+    def cache_file(self, tree: str) -> Path:
+        """Where the manifest of a tree is kept: digests follow from its files and what is asked alone."""
+        asked = repr((self.targets, self.flags)).encode() + user_options(self.workspace)
+        name = f"{tree}-{hashlib.sha256(asked).hexdigest()[:_SHORT]}.json"
+        return cache_folder(self.environ) / "digests" / name
+
+
+class State(NamedTuple):
+    """The digests of a state, and how the report calls it."""
+
+    name: str
+    manifest: DigestManifest
+
+
+def state_of_file(path: str) -> State:
+    """Read a manifest that a digest_manifest target built.
+
+    Raises:
+        DocumentError: it cannot be read.
+    """
+    try:
+        data = typed_path(path).read_bytes()
+    except OSError as error:
+        raise DocumentError(
+            path, "", f"the file cannot be read: {error.strerror}", "Correct the path"
+        ) from None
+    return State(path, load_manifest(data, source=path))
+
+
+def state_of_revision(question: Question, revision: str) -> State:
+    """Return the digests of a revision, from the cache or from a build beside the workspace.
+
+    Raises:
+        GitProblem: there is no such revision.
+        BazelProblem: it cannot be built.
+        OSError: the cache cannot be written.
+    """
+    commit = commit_of(question.workspace, revision)
+    tree = tree_of(question.workspace, revision)
+    if commit is None or tree is None:
+        raise GitProblem(
+            f"'{revision}' is no revision of {question.workspace} and no file that ends in .json. Name a "
+            "commit, branch or tag, such as origin/main; `git fetch` brings those of others"
+        )
+    name = revision if commit.startswith(revision) else f"{revision} ({commit[:_SHORT]})"
+    kept = _kept(question.cache_file(tree))
+    if kept is not None:
+        return State(name, kept)
+    _say(f"building the digests of {name}, which are kept for the next call")
+    with checkout_of(question.workspace, commit, question.environ) as checkout:
+        manifest = build_manifest(checkout._replace(flags=question.flags), question.targets)
+    return State(name, _keep(question.cache_file(tree), manifest))
+
+
+def state_of_working_tree(question: Question) -> State:
+    """Return the digests of the files as they are, built in the user's own workspace.
+
+    Raises:
+        as `state_of_revision`.
+    """
+    tree = tree_of(question.workspace, "HEAD") if is_clean(question.workspace) else None
+    kept = _kept(question.cache_file(tree)) if tree is not None else None
+    if kept is not None:
+        return State(WORKING_TREE, kept)
+    manifest = build_manifest(Workspace(question.workspace, flags=question.flags), question.targets)
+    # It may have been edited while it was built.
+    if tree is not None and is_clean(question.workspace) and tree_of(question.workspace, "HEAD") == tree:
+        _keep(question.cache_file(tree), manifest)
+    return State(WORKING_TREE, manifest)
+
+
+def _kept(file: Path) -> DigestManifest | None:
+    try:
+        return load_manifest(file.read_bytes(), source=str(file))
+    except (FileNotFoundError, DocumentError):  # none, or of another launcher: it is built again
+        return None
+
+
+def _keep(file: Path, manifest: DigestManifest) -> DigestManifest:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, dump_manifest(manifest))
+    return manifest
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"affected: {text}\n")

@@ -1,0 +1,249 @@
+"""`diff` of files, labels, revisions, digests and runs: real builds, a real git repository, a real store."""
+
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.launcher.cli import exit_codes
+from tools.launcher.cli.built_experiment_testlib import build, source_of
+from tools.launcher.cli.commands import run
+from tools.launcher.documents.canonical import digest_of
+from tools.launcher.documents.strict_yaml import load_yaml_mapping
+from tools.launcher.store.bundles import BUNDLE_PREFIX, LaunchBundle, pack
+from tools.launcher.store.content import put_content
+from tools.launcher.store.file_store import FileStore
+from tools.launcher.store.records import RunKey, append_event
+
+PAGE = Path("docs/comparing.md")
+PACKAGE = "experiments/gsm8k_grpo"
+LABEL = f"//{PACKAGE}"
+TP2 = {
+    "num_inference_engines=8": "num_inference_engines=4",
+    "tensor_parallel_size=1": "tensor_parallel_size=2",
+}
+TP4 = {
+    "num_inference_engines=8": "num_inference_engines=2",
+    "tensor_parallel_size=1": "tensor_parallel_size=4",
+}
+ENDINGS = {"launch": ".launch.yaml", "digest": ".digest", "graph": ".graph.json", "plan": ".plan.json"}
+
+
+def put_build(workspace: Path, edits: dict[str, str]) -> Path:
+    """Build the experiment and lay its outputs where Bazel has them; return the launch document."""
+    files = build(workspace / "made", source_of(edits=edits))
+    folder = workspace / "bazel-bin" / PACKAGE
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, ending in ENDINGS.items():
+        shutil.copy(files[kind], folder / f"gsm8k_grpo{ending}")
+    return folder / "gsm8k_grpo.launch.yaml"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"]
+    call = ["git", "-C", str(folder), *identity, *arguments]
+    return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A workspace with the experiment of TP 2 committed with golden and ledger, and TP 4 built."""
+    workspace = tmp_path_factory.mktemp("workspace")
+    package = workspace / PACKAGE
+    (package / "golden").mkdir(parents=True)
+    shutil.copy(Path(PACKAGE) / "BUILD.bazel", package)
+    shutil.copy(Path(PACKAGE) / "versions.lock.yaml", package)
+    shutil.copy(Path(PACKAGE) / "golden" / "launch.yaml", package / "golden")
+    git(workspace, "init", "-q")
+    git(workspace, "add", "experiments")
+    git(workspace, "commit", "-qm", "as it is")
+    two = put_build(workspace, TP2).read_bytes()
+    (workspace / "tp2.yaml").write_bytes(two)
+    put_build(workspace, TP4)
+    return workspace
+
+
+@pytest.fixture
+def workspace(made, tmp_path, monkeypatch):
+    for name in ("BUILD_WORKSPACE_DIRECTORY", "BUILD_WORKING_DIRECTORY"):
+        monkeypatch.setenv(name, str(made))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("SLIPWAY_STORE", raising=False)
+    return made
+
+
+def test_tp_2_to_4_of_documents_in_five_lines(workspace, capsys):
+    assert run(["diff", "tp2.yaml", LABEL]) == exit_codes.FAILED
+    _, _, _, *lines = capsys.readouterr().out.splitlines()
+    consequences = lines[: lines.index("")]
+    assert [line[:10].strip() for line in consequences] == ["engines", "GPUs", "identity", "resume", "smoke"]
+    assert consequences[0].endswith(
+        "4 engines of 2 GPUs (TP 2, PP 1, DP 1, EP 1) -> 2 engines of 4 GPUs (TP 4, PP 1, DP 1, EP 1)"
+    )
+    assert (
+        consequences[1]
+        == "GPUs      as before: 8 on 1 x 8 H100: policy 8, reference 0, engines 8 on the same GPUs"
+    )
+    assert consequences[4] == (
+        "smoke     a smoke of A does not count for B: geometry engine TP is 4 here, 2 in the smoke run"
+    )
+
+
+def test_the_page_about_it_shows_just_that(workspace, capsys):
+    shown = re.search(r"<!-- diff -->\n```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert run(["diff", "tp2.yaml", LABEL]) == exit_codes.FAILED
+    assert shown is not None and capsys.readouterr().out.partition("\n\n")[2] == shown[1], (
+        f"paste it into {PAGE}"
+    )
+
+
+def test_a_document_alone_has_the_shape_of_its_build(workspace, capsys):
+    """What is measured of a document is what the plan of the same build says."""
+    built = f"bazel-bin/{PACKAGE}/gsm8k_grpo.launch.yaml"
+    shutil.copy(workspace / built, workspace / "alone.yaml")
+    assert run(["diff", built, "alone.yaml"]) == exit_codes.OK
+    assert "equal: the same launch document" in capsys.readouterr().out
+    assert run(["diff", "alone.yaml", built, "--format=json"]) == exit_codes.OK
+    smoke = json.loads(capsys.readouterr().out)["consequences"]["smoke"]
+    assert smoke["verdict"] == "valid"
+
+
+def test_a_revision_has_its_golden_and_what_the_ledger_pinned(workspace, capsys):
+    golden = f"HEAD:{PACKAGE}/golden/launch.yaml"
+    assert run(["diff", f"HEAD:{LABEL}", golden, "--format=json"]) == exit_codes.OK
+    content = json.loads(capsys.readouterr().out)
+    commit = git(workspace, "rev-parse", "HEAD")[:12]
+    assert content["a"]["origin"] == f"golden at {commit}" and content["b"]["origin"] == f"file at {commit}"
+    assert content["a"]["recipe"].startswith("3ecd7edb") and content["b"]["recipe"] is None
+    assert run(["diff", f"HEAD:{LABEL}", LABEL, "--format=json"]) == exit_codes.FAILED
+    content = json.loads(capsys.readouterr().out)
+    assert content["recipe_compared_by"] == "recipe digests" and content["recipe_changed"]
+
+
+def test_standard_input(workspace, monkeypatch, capsys):
+    data = (workspace / "tp2.yaml").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert run(["diff", "-", "tp2.yaml"]) == exit_codes.OK
+    assert "A: -, users/lab/tests/qwen06-gsm8k-rl@2026.09.21 (standard input)" in capsys.readouterr().out
+
+
+@pytest.fixture
+def store(workspace, tmp_path):
+    """A store with the built launch on record."""
+    store = FileStore(tmp_path / "store")
+    folder = workspace / "bazel-bin" / PACKAGE
+    launch, digest, graph, plan = (
+        (folder / f"gsm8k_grpo{ending}").read_bytes() for ending in ENDINGS.values()
+    )
+    bundle = LaunchBundle(launch_yaml=launch, graph_json=graph, plan_json=plan, digest_text=digest.decode())
+    key = RunKey(
+        experiment="gsm8k_grpo",
+        launch_digest=digest_of(load_yaml_mapping(launch, source="x")),
+        ordinal=1,
+    )
+    bundle_digest = put_content(store, BUNDLE_PREFIX, pack(bundle))
+    append_event(store, key, "intent", "ada@lab", {"bundle": bundle_digest, "recipe": digest.decode()[14:78]})
+    return store, key
+
+
+def test_a_launch_on_record_by_run_and_by_digest(workspace, store, capsys):
+    objects, key = store
+    for name in ("gsm8k_grpo", key.short_name, f"sha256:{key.launch_digest[:12]}"):
+        assert run(["diff", name, LABEL, f"--store={objects.url}"]) == exit_codes.OK
+        assert f"A: {name}, users/lab/tests/qwen06-gsm8k-rl@2026.09.21 ({key.short_name}, launched " in (
+            capsys.readouterr().out
+        )
+
+
+def test_a_digest_that_fits_two_launches(workspace, store, capsys):
+    objects, key = store
+    other = key.model_copy(update={"launch_digest": key.launch_digest[:10] + "0" * 54})
+    append_event(objects, other, "intent", "ada@lab", {})
+    both = ", ".join(sorted(f"gsm8k_grpo/{each.launch_digest[:12]}" for each in (key, other)))
+    few, name = key.launch_digest[:8], f"sha256:{other.launch_digest}"
+    assert run(["diff", f"sha256:{few}", LABEL, f"--store={objects.url}"]) == exit_codes.USAGE
+    assert capsys.readouterr().err == (
+        f"error: sha256:{few} fits several launches: {both}. Give more digits\n"
+    )
+    assert run(["diff", name, LABEL, f"--store={objects.url}"]) == exit_codes.USAGE
+    assert capsys.readouterr().err.endswith("names no bundle. Name the document itself\n")
+
+
+@pytest.mark.parametrize(
+    ("a", "sentence"),
+    [
+        ("nope.yaml", "error: nope.yaml: there is no such file. Correct the path\n"),
+        ("-", "error: standard input is named twice. Give - once\n"),
+        (
+            "nope:experiments/x.yaml",
+            (
+                "error: 'nope:experiments/x.yaml' is no file, and 'nope' is no revision of {workspace}. Name a file, a "
+                "label such as //experiments/x, REV:FILE, sha256:DIGEST, or a run such as cat_count/2f1bbe6d\n"
+            ),
+        ),
+        (
+            "HEAD:x.yaml",
+            "error: HEAD:x.yaml: {commit} has no file x.yaml. Paths are relative to the root of the workspace\n",
+        ),
+        (
+            "HEAD://experiments/x",
+            (
+                "error: HEAD://experiments/x: at {commit} this target has no golden document. Give --build, which builds it "
+                "in a checkout of its own\n"
+            ),
+        ),
+        (
+            "//experiments/x",
+            (
+                "error: //experiments/x: no built document at {workspace}/bazel-bin/experiments/x/x.launch.yaml. Build it: "
+                "tools/bazel build //experiments/x:x, or give --build\n"
+            ),
+        ),
+        ("//a:b:c", "error: '//a:b:c' is no label. Write one such as //experiments/x or //experiments/x:y\n"),
+        (
+            "sha256:abcdef",
+            "error: sha256:abcdef: no launch with this digest is on record in {store}. Name its --store\n",
+        ),
+        ("cats", "error: no run on record fits 'cats'. On record: gsm8k_grpo/"),
+    ],
+)
+def test_what_is_not_there_is_said(workspace, store, capsys, a, sentence):
+    assert run(["diff", a, a, f"--store={store[0].url}"]) == exit_codes.USAGE
+    names = {
+        "workspace": workspace,
+        "commit": git(workspace, "rev-parse", "HEAD")[:12],
+        "store": store[0].url,
+    }
+    assert capsys.readouterr().err.startswith(sentence.format(**names))
+
+
+def test_files_of_two_builds_are_not_taken_for_one(workspace, tmp_path, capsys):
+    folder = workspace / "bazel-bin" / PACKAGE
+    for ending in ENDINGS.values():
+        shutil.copy(folder / f"gsm8k_grpo{ending}", tmp_path / f"x{ending}")
+    shutil.copy(workspace / "tp2.yaml", tmp_path / "x.launch.yaml")
+    assert run(["diff", str(tmp_path / "x.launch.yaml"), "tp2.yaml", "--format=json"]) == exit_codes.OK
+    side = json.loads(capsys.readouterr().out)["a"]
+    assert side["recipe"] is None and side["origin"].endswith("alone: its digest file is of another build")
+
+
+def test_markdown_for_a_pull_request(workspace, capsys):
+    assert run(["diff", "tp2.yaml", LABEL, "--format=markdown"]) == exit_codes.FAILED
+    assert "| engines | 4 engines of 2 GPUs (TP 2," in capsys.readouterr().out
+
+
+def test_a_workspace_without_git_says_so(workspace, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(tmp_path))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert run(["diff", "HEAD:x.yaml", "-"]) == exit_codes.USAGE
+    assert capsys.readouterr().err.startswith("error: git rev-parse says: fatal: not a git repository")
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

@@ -1,0 +1,210 @@
+"""What `diff` is asked about: a file or a label, now or at a revision, a launch digest, a run on record."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tools.launcher.cli.affected_bazel import Workspace
+from tools.launcher.cli.affected_build import build_outputs
+from tools.launcher.cli.affected_checkout import checkout_of
+from tools.launcher.cli.diff_found import Found, NoSuchSide
+from tools.launcher.cli.diff_git import GitProblem, commit_of, file_at
+from tools.launcher.cli.diff_golden import golden_at
+from tools.launcher.cli.lint_inputs import STANDARD_INPUT, LintInputs, printable_path, read_document
+from tools.launcher.cli.typed_paths import typed_path, workspace
+from tools.launcher.compare.side import Side
+from tools.launcher.documents.canonical import CanonicalEncodingError, digest_of
+from tools.launcher.documents.strict_yaml import load_yaml_mapping
+from tools.launcher.render.digests import read_digest_file
+from tools.launcher.submit.gates.budget import BudgetFacts, most_gpu_hours
+
+_LABEL = re.compile(r"//(?P<package>[^:]*)(?::(?P<name>[^:/]+))?")
+_DIGEST = re.compile(r"sha256:([0-9a-f]{6,64})")
+_BUILT = (".launch.yaml", ".graph.json", ".plan.json", ".digest")
+_GROUPS = ("launch", "graph", "plan", "digest")
+
+
+def find_side(name: str, flags: Any, environ: Mapping[str, str]) -> Found:
+    """Return what `name` names; `diff --help` lists the forms.
+
+    Args:
+        name: as typed.
+        flags: `build` and `store` are read.
+        environ: the process environment.
+
+    Raises:
+        NoSuchSide, GitProblem, BazelProblem, NoSuchRun: it names nothing that can be had.
+        DocumentError: the file cannot be read.
+        StoreError: the store failed, or a bundle of it is damaged.
+    """
+    if name == STANDARD_INPUT:
+        return Found(name, "standard input", read_document(name))
+    if name.startswith("//"):
+        return _of_label(name, flags)
+    if typed_path(name).exists():
+        return _of_file(name)
+    if digest := _DIGEST.fullmatch(name):
+        found: Found = _records().of_digest(digest[1], name, flags, environ)
+        return found
+    revision, colon, rest = name.partition(":")
+    if colon:
+        return _of_revision(name, revision, rest, flags, environ)
+    if name.endswith((".yaml", ".yml", ".json")):
+        raise NoSuchSide(f"{printable_path(name)}: there is no such file. Correct the path")
+    on_record: Found = _records().of_run(name, name, flags, environ)
+    return on_record
+
+
+def side_of(found: Found) -> Side:
+    """Return a side of the comparison.
+
+    Raises:
+        DocumentError: the document is none.
+    """
+    document = load_yaml_mapping(found.launch, source=found.name)
+    inputs = LintInputs(runtime_manifests=[], model_cards=[], cluster_cards=[], dataset_cards=[])
+    hours, needs = _gpu_hours(document, found.graph)
+    return Side(
+        name=found.name,
+        origin=found.origin,
+        subject=inputs.choose(document, found.launch).subject,
+        recipe=found.recipe,
+        compatible=_compatible(found.graph),
+        gpu_hours=hours,
+        gpu_hours_needs=needs,
+    )
+
+
+def _records() -> ModuleType:
+    """What reads stores, which loads their clients: only a launch on record needs that."""
+    from tools.launcher.cli import diff_records
+
+    return diff_records
+
+
+def _of_label(name: str, flags: Any) -> Found:
+    package, target = _package_and_name(name)
+    if flags.build:
+        return _built(Workspace(workspace()), package, target, name, "built now from the working tree")
+    stem = workspace() / "bazel-bin" / package / target
+    if not stem.with_name(stem.name + _BUILT[0]).exists():
+        raise NoSuchSide(
+            f"{name}: no built document at {stem}{_BUILT[0]}. Build it: tools/bazel build "
+            f"//{package}:{target}, or give --build"
+        )
+    return _of_files(stem, name, "what the last build wrote")
+
+
+def _of_revision(name: str, revision: str, rest: str, flags: Any, environ: Mapping[str, str]) -> Found:
+    commit = commit_of(workspace(), revision) if revision else None
+    if commit is None:
+        raise NoSuchSide(
+            f"'{name}' is no file, and '{revision}' is no revision of {workspace()}. Name a file, a label "
+            "such as //experiments/x, REV:FILE, sha256:DIGEST, or a run such as cat_count/2f1bbe6d"
+        )
+    if not rest.startswith("//"):
+        try:
+            return Found(name, f"file at {commit[:12]}", file_at(workspace(), commit, rest))
+        except GitProblem:
+            raise NoSuchSide(
+                f"{name}: {commit[:12]} has no file {rest}. Paths are relative to the root of the workspace"
+            ) from None
+    package, target = _package_and_name(rest)
+    if flags.build:
+        with checkout_of(workspace(), commit, environ) as checkout:
+            return _built(checkout, package, target, name, f"built now at {commit[:12]}")
+    golden = golden_at(workspace(), commit, package, target)
+    if golden is None:
+        raise NoSuchSide(
+            f"{name}: at {commit[:12]} this target has no golden document. Give --build, which builds it in "
+            "a checkout of its own"
+        )
+    return Found(name, f"golden at {commit[:12]}", golden.launch, recipe=golden.recipe)
+
+
+def _of_file(name: str) -> Found:
+    path = typed_path(name)
+    if name.endswith(_BUILT[0]):
+        stem = path.with_name(path.name.removesuffix(_BUILT[0]))
+        if all(stem.with_name(stem.name + ending).is_file() for ending in _BUILT):
+            return _of_files(stem, name, "file, with the build's others beside it")
+    return Found(printable_path(name), "file", read_document(name))
+
+
+def _of_files(stem: Path, name: str, origin: str) -> Found:
+    launch, graph, plan, digest = (stem.with_name(stem.name + ending) for ending in _BUILT)
+    return _of_build(name, origin, {"launch": launch, "graph": graph, "plan": plan, "digest": digest})
+
+
+def _built(where: Workspace, package: str, target: str, name: str, origin: str) -> Found:
+    label = f"//{package}:{target}"
+    events = build_outputs(where, [label], _GROUPS)
+    outputs = events.outputs(label)
+    if not outputs:
+        raise NoSuchSide(f"{name} does not build: {events.why_not(label)}")
+    if missing := [group for group in _GROUPS if group not in outputs]:
+        raise NoSuchSide(
+            f"{name} is no experiment: its build writes no {', '.join(missing)}. Name an rl_experiment"
+        )
+    return _of_build(name, origin, outputs)
+
+
+def _of_build(name: str, origin: str, files: Mapping[str, Path]) -> Found:
+    try:
+        contents = {kind: file.read_bytes() for kind, file in files.items()}
+        digests = read_digest_file(contents["digest"])
+        graph, plan = json.loads(contents["graph"]), json.loads(contents["plan"])
+    except (OSError, ValueError) as error:
+        raise NoSuchSide(
+            f"{name}: the built files cannot be read ({error}). Build the experiment again"
+        ) from None
+    launch = contents["launch"]
+    if _digest(launch, name) != digests.launch:
+        # The files are of two builds: only the document is what was asked for.
+        return Found(name, f"{origin}, alone: its digest file is of another build", launch)
+    return Found(name, origin, launch, graph=graph, plan=plan, recipe=digests.recipe)
+
+
+def _digest(launch: bytes, name: str) -> str | None:
+    try:
+        return digest_of(load_yaml_mapping(launch, source=name))
+    except CanonicalEncodingError:
+        return None
+
+
+def _package_and_name(label: str) -> tuple[str, str]:
+    match = _LABEL.fullmatch(label)
+    if match is None:
+        raise NoSuchSide(f"'{label}' is no label. Write one such as //experiments/x or //experiments/x:y")
+    package = match["package"].rstrip("/")
+    return package, match["name"] or package.rpartition("/")[2]
+
+
+def _compatible(graph: dict[str, Any] | None) -> tuple[str, ...]:
+    """The fingerprints that a graph document calls compatible with its RL step."""
+    steps = [] if graph is None else graph.get("steps", [])
+    return tuple(
+        str(recipe) for step in steps if step.get("kind") == "skyrl" for recipe in step.get("compatible", ())
+    )
+
+
+def _gpu_hours(document: dict[str, Any], graph: dict[str, Any] | None) -> tuple[float | None, str]:
+    """The most that a launch may take, and what it would take to know it."""
+    try:
+        iris = document["iris"]
+        allocation, own = iris["allocation"], iris["timeout"]
+        if not own and graph is None:
+            return None, "the graph, which has the coordinator's deadline: the job has none of its own"
+        facts = BudgetFacts(
+            cluster="",
+            nodes=allocation["num_nodes"],
+            gpus_per_node=allocation["gpus_per_node"],
+            job_timeout_seconds=own,
+            coordinator_timeout_hours=0 if graph is None else graph["coordinator_timeout_hours"],
+        )
+    except (KeyError, TypeError, ValueError):
+        return None, "allocation and timeout, which the document does not have"
+    return float(most_gpu_hours(facts)), ""

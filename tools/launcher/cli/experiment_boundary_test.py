@@ -1,0 +1,86 @@
+"""What an experiment may not do, said in the same words by a process of its own and by the worker."""
+
+import sys
+
+import pytest
+
+from tools.launcher.cli.preflight_action import OUTPUTS
+from tools.launcher.cli.preflight_process_testlib import (
+    ARGUMENTS,
+    folder,
+    one_shot,
+    outputs,
+    start_worker,
+    with_code,
+)
+
+NETWORK = "A build action has no network. Declare what it needs as a card, or pass it as an option"
+PROCESS = "A build action is one process. Write the answer into the experiment, or pass it as an option"
+FILE = "A build action writes its own outputs only. Return the terminal step from main()"
+DEEDS = {
+    "import socket; socket.create_connection(('example.com', 80))": f"looks up the address of 'example.com'. {NETWORK}",
+    "import socket; socket.socket().connect(('192.0.2.1', 80))": f"connects to ('192.0.2.1', 80). {NETWORK}",
+    "import socket; socket.socket().bind(('127.0.0.1', 0))": f"binds a socket to ('127.0.0.1', 0). {NETWORK}",
+    "import urllib.request; urllib.request.urlopen('http://192.0.2.1/x')": f"looks up the address of '192.0.2.1'. {NETWORK}",
+    "import subprocess; subprocess.run(['git', 'rev-parse', 'HEAD'])": f"starts ['git', 'rev-parse', 'HEAD']. {PROCESS}",
+    "import os; os.system('date')": f"starts b'date'. {PROCESS}",
+    "import os; os.fork()": f"forks. {PROCESS}",
+    "import os; os.execv('/bin/true', ['true'])": f"becomes '/bin/true'. {PROCESS}",
+    "import os; os.posix_spawn('/bin/true', ['true'], {})": f"starts '/bin/true'. {PROCESS}",
+    "open('/tmp/notes', 'w')": f"opens '/tmp/notes' for writing. {FILE}",
+    "open('notes', 'ab')": f"opens 'notes' for writing. {FILE}",
+    "import os; os.open(b'notes', os.O_CREAT)": f"opens b'notes' for writing. {FILE}",
+    "import pathlib; pathlib.Path('notes').mkdir()": f"makes the folder 'notes'. {FILE}",
+    "import os; os.remove('experiments')": f"removes 'experiments'. {FILE}",
+    "import os; os.replace('experiments', 'x')": f"renames 'experiments'. {FILE}",
+    "import os; os.symlink('experiments', 'x')": f"makes a link to 'experiments'. {FILE}",
+}
+"""Code of an experiment -> what is said of it."""
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    with start_worker(tmp_path_factory.mktemp("worker") / "log") as process:
+        yield process
+
+
+@pytest.mark.parametrize("code", DEEDS)
+def test_what_no_build_action_can_do_is_refused_with_place_and_repair(worker, tmp_path, code):
+    place = folder(tmp_path, with_code(code))
+    expected = (
+        "error: //experiments/gsm8k_grpo:gsm8k_grpo: experiments/gsm8k_grpo/experiment.py:54: "
+        f"the experiment {DEEDS[code]}\n"
+    )
+    assert worker.call(*ARGUMENTS, sandboxDir=place) == {"requestId": 1, "exitCode": 1, "output": expected}
+    assert outputs(place) == {} and not list(tmp_path.glob("notes"))
+
+
+def test_a_process_of_its_own_says_the_same(worker, tmp_path):
+    attempts = "".join(
+        f"try:\n    {code}\nexcept OSError as error:\n    said.append(str(error.__context__ or error))\n"
+        for code in DEEDS
+    )
+    place = folder(tmp_path, with_code(f"said = []\n{attempts}raise ValueError('; '.join(said))"))
+    done = one_shot(place)
+    assert (done.returncode, done.stdout) == (1, "")
+    for sentence in DEEDS.values():
+        assert sentence in done.stderr
+    assert worker.call(*ARGUMENTS, sandboxDir=place)["output"] == done.stderr
+
+
+def test_what_a_build_action_may_do_is_done(worker, tmp_path):
+    code = (
+        "import os, tempfile, random, asyncio, urllib.request, multiprocessing, uuid, logging, threading, sqlite3\n"
+        "open(os.devnull, 'w').write('x'); open('third_party/datasets/gsm8k.yaml').read(); os.chdir('/')\n"
+        "thread = threading.Thread(target=print, args=('hello',)); thread.start(); thread.join()\n"
+        "try: open('/none')\nexcept FileNotFoundError: pass\n"
+        "try: open('/none', 'w')\nexcept OSError: pass"
+    )
+    place = folder(tmp_path, with_code(code))
+    answer = worker.call(*ARGUMENTS, sandboxDir=place)
+    assert answer["exitCode"] == 0 and answer["output"].startswith("hello\n")
+    assert set(outputs(place)) == {f"out.{name}" for name in OUTPUTS}
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))
