@@ -34,11 +34,16 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="fewer experiments and rounds; writes nothing")
-    quick = parser.parse_args().quick
+    parser.add_argument("--builds", type=int, default=0, metavar="N", help="passed on to scale.py")
+    options = parser.parse_args()
+    quick: bool = options.quick
     results: dict[str, Any] = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), **_source()}
     with tempfile.TemporaryDirectory(prefix="slipway-bench-") as folder:
         file = Path(folder) / "scale.json"
-        results["scale"] = _ran(["tests/bench/scale.py", f"--json={file}", *["--quick"] * quick], file)
+        results["scale"] = _ran(
+            ["tests/bench/scale.py", f"--json={file}", f"--builds={options.builds}", *["--quick"] * quick],
+            file,
+        )
         for name in PROGRAMS:
             file = Path(folder) / f"{name}.json"
             command = ["tools/bazel", "run", "--noshow_progress", f"//tests/bench:{name}", "--"]

@@ -36,10 +36,11 @@ def main() -> int:
         paths = [Path(folder) / f"{number:04}.yaml" for number in range(_MANY)]
         for number, path in enumerate(paths):
             shutil.copyfile(_EXAMPLES[number % len(_EXAMPLES)], path)
-        _one([str(_PROGRAM), str(paths[0])])  # The first call compiles the modules.
-        bare = _seconds([sys.executable, "-c", ""])
-        start = _seconds([str(_PROGRAM), "--format=json", str(paths[0])])
-        many = _seconds([str(_PROGRAM), "--format=json", *map(str, paths)]) - start
+        env = _environment()
+        _one([str(_PROGRAM), str(paths[0])], env)  # The first call compiles the modules.
+        bare = _seconds([sys.executable, "-c", ""], env=env)
+        start = _seconds([str(_PROGRAM), "--format=json", str(paths[0])], env)
+        many = _seconds([str(_PROGRAM), "--format=json", *map(str, paths)], env) - start
     each = many / (_MANY - 1)
     print(f"a Python that does nothing        {bare:.3f} s")
     print(
@@ -64,13 +65,13 @@ def main() -> int:
     return 0 if start < LONGEST_START and many < LONGEST_MANY else 1
 
 
-def _seconds(command: list[str]) -> float:
-    return median_of([_one(command) for _ in range(ROUNDS)])
+def _seconds(command: list[str], env: dict[str, str]) -> float:
+    return median_of([_one(command, env) for _ in range(ROUNDS)])
 
 
-def _one(command: list[str]) -> float:
+def _one(command: list[str], env: dict[str, str]) -> float:
     started = time.perf_counter()
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, env=_environment())
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, env=env)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{command[0]} ended with status {done.returncode}")
     return time.perf_counter() - started

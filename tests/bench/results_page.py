@@ -112,6 +112,8 @@ class Scale(BaseModel):
     name: str
     machine: dict[str, Any]
     rounds: int
+    builds: int
+    """Of all experiments, in each way."""
     no_op_of_nothing: Series
     sizes: dict[str, Size]
 
@@ -190,6 +192,7 @@ def rendered(results: bytes, template: str) -> str:
         "machine": _machine(performance),
         "acceptance": _acceptance(json.loads(results)),
         "rounds": str(performance.scale.rounds),
+        "builds": str(performance.scale.builds),
         "wall": _wall(performance.scale),
         "cpu": _cpu(performance.scale),
         "nothing": _seconds(performance.scale.no_op_of_nothing.wall),

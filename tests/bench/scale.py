@@ -67,12 +67,21 @@ def main() -> int:
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="10 and 100 experiments, fewer rounds")
     length.add_argument("--full", action="store_true", help="no sample of one-shot preflights")
+    parser.add_argument(
+        "--builds",
+        type=int,
+        default=0,
+        metavar="N",
+        help="how often all experiments are built in each way; default: as often as anything else is done",
+    )
     options = parser.parse_args()
     sizes, rounds = ((10, 100), 3) if options.quick else ((10, 100, 1000), ROUNDS)
     # Facts of the machine are asked of the checkout.
     os.environ["BUILD_WORKSPACE_DIRECTORY"] = str(ROOT)
     folder = options.work or Path(tempfile.mkdtemp(prefix="slipway-scale-"))
-    bench = ScaleBench(folder.absolute(), rounds, sample=10**9 if options.full else SAMPLE)
+    bench = ScaleBench(
+        folder.absolute(), rounds, options.builds or rounds, sample=10**9 if options.full else SAMPLE
+    )
     try:
         results = bench.run(sizes)
     finally:
@@ -91,8 +100,8 @@ def main() -> int:
 class ScaleBench:
     """Two copies of the checkout, and all that is measured on them."""
 
-    def __init__(self, folder: Path, rounds: int, *, sample: int) -> None:
-        self._folder, self._rounds, self._sample = folder, rounds, sample
+    def __init__(self, folder: Path, rounds: int, builds: int, *, sample: int) -> None:
+        self._folder, self._rounds, self._builds, self._sample = folder, rounds, builds, sample
         self._began = time.perf_counter()
         self._first = self._copy("first")
         self._second = self._copy("second")
@@ -108,6 +117,7 @@ class ScaleBench:
         of_nothing = self._no_ops(self._first, EMPTY)
         return {
             "rounds": self._rounds,
+            "builds": self._builds,
             "no_op_of_nothing": of_nothing,
             "sizes": {str(size): self._size(size) for size in sizes},
         }
@@ -121,9 +131,9 @@ class ScaleBench:
         experiments = self._write(size)
         say = self._saying(f"{size} experiments: ")
         measured: dict[str, Any] = {
-            "cold": _series([self._cold(say, number) for number in range(self._rounds)]),
-            "stale": _series([self._stale(say, number) for number in range(self._rounds)]),
-            "repin": _series([self._repin(say, number) for number in range(self._rounds)]),
+            "cold": _series([self._cold(say, number) for number in range(self._builds)]),
+            "stale": _series([self._stale(say, number) for number in range(self._builds)]),
+            "repin": _series([self._repin(say, number) for number in range(self._builds)]),
         }
         say("nothing to do")
         measured["no_op"] = self._no_ops(self._first, ALL)
@@ -139,19 +149,19 @@ class ScaleBench:
         return measured
 
     def _cold(self, say: Say, number: int) -> Cost:
-        say(f"cold, {number + 1} of {self._rounds}")
+        say(f"cold, {number + 1} of {self._builds}")
         self._first.clean()
         self._first.shutdown()
         return self._first.build(ALL)
 
     def _stale(self, say: Say, number: int) -> Cost:
-        say(f"all stale, the server just started, {number + 1} of {self._rounds}")
+        say(f"all stale, the server just started, {number + 1} of {self._builds}")
         self._first.shutdown()
         self._touch(MANIFEST)
         return self._first.build(ALL)
 
     def _repin(self, say: Say, number: int) -> Cost:
-        say(f"another runtime commit, {number + 1} of {self._rounds}")
+        say(f"another runtime commit, {number + 1} of {self._builds}")
         self._changes += 1
         manifest = self._first.folder / MANIFEST
         text = manifest.read_text(encoding="utf-8")
@@ -230,7 +240,12 @@ class ScaleBench:
                 [binary, f"@{parameters}"],
                 cwd=self._first.folder,
                 # Bytecode beside the experiment would be a further source of its package.
-                env={"PATH": os.environ["PATH"], "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"},
+                env={
+                    "PATH": os.environ["PATH"],
+                    "PYDANTIC_DISABLE_PLUGINS": "__all__",
+                    "PYTHONDONTWRITEBYTECODE": "1",
+                    "PYTHONHASHSEED": "0",
+                },
                 stdout=subprocess.DEVNULL,
             )
             _, status, usage = os.wait4(process.pid, 0)

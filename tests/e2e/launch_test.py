@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,6 +127,42 @@ def test_verify_says_no_when_the_export_is_gone(state):
     finally:
         hidden.rename(export)
     assert here(state, "verify", "cat_count").returncode == 0
+
+
+def test_a_run_is_watched_and_its_logs_are_read(state):
+    """The rehearsal that was begun beside the launch goes on until it stalls; the launch has ended."""
+    watching = started(state, "watch", "gsm8k_grpo", "--plain")
+    with watching:
+        seen = ""
+        while not re.search(r"tasks 2/2  step [1-9]/8  reward ", seen):
+            line = watching.stdout.readline()
+            assert line, (seen, watching.stderr.read())
+            seen += line
+        watching.send_signal(signal.SIGINT)
+        said = watching.stderr.read()
+    name = record_of(state, "gsm8k_grpo").key.short_name
+    assert watching.returncode == 130
+    assert said == (
+        f"\ninterrupted: the run {name} goes on. To watch it again: tools/bazel run //tools/launcher -- watch {name}\n"
+    )
+    assert record_of(state, "gsm8k_grpo").state == "running"
+    once = here(state, "watch", name, "--once").stdout
+    assert re.search(r"^checkpoint: ", once, re.MULTILINE) and "(running, 2 of 2 tasks running)" in once, once
+    listed = json.loads(here(state, "runs", "--format=json", "--state=running").stdout)
+    assert [found["run"] for found in listed] == [name]
+
+    ended_well = here(state, "watch", "cat_count")
+    assert ended_well.returncode == 0 and "verified: yes" in ended_well.stdout.splitlines()
+    both = here(state, "logs", "cat_count")
+    writers = {line.partition(" | ")[0].strip() for line in both.stdout.splitlines()}
+    assert both.returncode == 0 and writers <= {"coordinator", "task 0", "task 1"}, both
+    assert {"coordinator", "task 0"} <= writers, both
+    own = [line for line in both.stdout.splitlines() if line.startswith("task 0 ")]
+    last = here(state, "logs", "cat_count", "--task=0", "--tail=1", "--follow")
+    assert last.stdout.splitlines() == [own[-1].partition(" | ")[2]], (own, last)
+    assert last.stderr == "note: the run is succeeded; nothing more is written\n"
+    none = here(state, "logs", "cat_count", "--task=7")
+    assert (none.returncode, none.stderr) == (2, "error: --task=7: the run has 2 tasks, 0 to 1\n")
 
 
 def test_a_run_is_cancelled_with_its_child_and_relaunched_from_its_bundle(state):

@@ -69,7 +69,8 @@ def test_a_cluster_of_others_gets_one_job_and_the_store_everything(cluster, tmp_
         first = here(elsewhere, "launch", *arguments, "--yes", **variables)
         assert first.returncode == 0, first.stdout + first.stderr
         (job_id,) = re.findall(r"^coordinator: (\S+) \(submitted\)$", first.stdout, re.MULTILINE)
-        assert f" -- status gsm8k_grpo --store={bucket.store_url('team')}`" in first.stdout
+        follow = f"/1 --store={bucket.store_url('team')} --controller={cluster}`"
+        assert " -- watch gsm8k_grpo/" in first.stdout and follow in first.stdout
         again = here(elsewhere, "launch", *arguments, "--yes", **variables)
         assert again.returncode == 0, again.stdout + again.stderr
         assert f"coordinator: {job_id} (already submitted: following it)" in again.stdout.splitlines()

@@ -1,5 +1,5 @@
 """Rewrites what is generated and kept under version control, from what the build makes of it now: the golden
-launch documents, docs/preflight.md, docs/launching.md and docs/performance.md.
+launch documents, docs/preflight.md, docs/launching.md, docs/performance.md and docs/schemas.
 
 tools/bazel run //tests/goldens:update
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.bench import results_page
-from tests.docs import launching_page, preflight_page
+from tests.docs import launching_page, preflight_page, schemas
 from tools.launcher.documents.files import write_atomically
 
 
@@ -24,6 +24,8 @@ def main() -> int:
         _write(Path(workspace), golden, rendered.read_bytes())
     for document in (preflight_page, launching_page, results_page):
         _write(Path(workspace), document.PAGE, document.page().encode())
+    for path, text in schemas.schemas().items():
+        _write(Path(workspace), path, text.encode())
     return 0
 
 

@@ -29,6 +29,7 @@ def _action_impl(ctx):
     actions = [a for a in analysistest.target_actions(env) if a.mnemonic == "RlPreflight"]
     asserts.equals(env, 1, len(actions))
     asserts.equals(env, "0", actions[0].env.get("PYTHONHASHSEED"))
+    asserts.equals(env, "__all__", actions[0].env.get("PYDANTIC_DISABLE_PLUGINS"))
     inputs = [file.short_path for file in actions[0].inputs.to_list()]
     for expected in ["experiment.py", "cluster.yaml", "manifest.yaml", "versions.lock.yaml"]:
         path = "tests/starlark/" + expected

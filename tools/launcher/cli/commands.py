@@ -17,7 +17,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "pin_command",
         "write an experiment's version into its ledger; usually `bazel run //experiments/x:pin`",
     ),
-    "status": ("status_command", "show runs on record and where they stand"),
+    "runs": ("runs_command", "list the runs on record"),
+    "status": ("status_command", "show where a run stands"),
+    "watch": ("watch_command", "show a run until it ends, then verify it"),
+    "logs": ("logs_command", "print what a run's coordinator and tasks wrote"),
     "verify": ("verify_command", "answer whether a run did what it was launched for, with evidence"),
     "cancel": ("cancel_command", "end a run's coordinator and children; needs --authorize"),
     "relaunch": (
@@ -32,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "import_runtime_command",
         "write the manifest of another MarinSkyRL commit and say what it changes",
     ),
+    "completion": ("completion_command", "print a script that makes a shell complete all of this"),
     "local": ("local_command", "start, look at or stop the local Iris"),
 }
 """Name -> (module of this package, one line of help)."""
@@ -48,7 +52,8 @@ Each command has its own --help with examples. Exit status: 0 done, 1 failed or 
 
 examples:
   tools/bazel run //experiments/cat_count:launch
-  tools/bazel run //tools/launcher -- status
+  tools/bazel run //tools/launcher -- runs --state=running
+  tools/bazel run //tools/launcher -- watch cat_count
   tools/bazel run //tools/launcher -- verify cat_count
   tools/bazel run //tools/launcher -- cancel cat_count --authorize="ann: wrong data"
   tools/bazel run //tools/launcher -- local stop

@@ -11,7 +11,7 @@ import pytest
 from tools.launcher.cli import exit_codes, plan_command
 from tools.launcher.cli.commands import COMMANDS, run
 from tools.launcher.cli.errors import reporting
-from tools.launcher.cli.launch_follow import wait_on_disk
+from tools.launcher.cli.run_following import wait_on_disk
 from tools.launcher.cli.run_selection import NoSuchRun, find_run, select_run, short_name
 from tools.launcher.iris.jobs import IrisUnreachable
 from tools.launcher.iris.local.state import LocalClusterError
@@ -39,7 +39,7 @@ def test_no_command_is_wrong_usage(capsys):
 
 def test_an_unknown_command_names_the_known_ones(capsys):
     assert run(["stauts"]) == exit_codes.USAGE
-    assert "no command 'stauts'. Commands: launch, rehearse, " in capsys.readouterr().err
+    assert "no command 'stauts'. Commands: new, launch, rehearse, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -97,7 +97,7 @@ def test_the_output_of_a_changed_checkout(here, capsys):
         for field in ("engine_init_kwargs_forbidden", "entrypoints", "open_path_patterns", "open_roots")
     ]
     assert taken[4].startswith("taken over, not read: ") and "recipe_enums, recipe_top_level" in taken[4]
-    assert (here / "experiments/manifest.yaml").read_text().startswith("# What MarinSkyRL 01234567 accepts.")
+    assert (here / "experiments/manifest.yaml").read_text().startswith("# yaml-language-server: ")
 
 
 def test_a_dry_run_writes_nothing(here, capsys):

@@ -17,6 +17,8 @@ def run_as_process(command: Callable[[], int]) -> int:
         command: does the work and returns an exit status.
     """
     _open_missing_streams()
+    # Else pydantic looks through all installed packages for plugins: 40 ms, and none may change our models.
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     # An exception, so that what must be put back (a lock, the terminal's cursor) is put back.
     signal.signal(signal.SIGTERM, _raise_terminated)
     try:

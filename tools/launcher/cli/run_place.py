@@ -46,6 +46,11 @@ class RunPlace(BaseModel):
 def add_store_and_run_arguments(parser: Any) -> None:
     """Add RUN and `--store`."""
     parser.add_argument("run", nargs="?", metavar="RUN", help="experiment[/launch digest[/ordinal]]")
+    add_record_store_argument(parser)
+
+
+def add_record_store_argument(parser: Any) -> None:
+    """Add `--store` of a command that looks at records."""
     parser.add_argument(
         "--store",
         metavar="URL",

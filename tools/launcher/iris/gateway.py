@@ -31,6 +31,7 @@ from tools.launcher.iris.jobs import (
     JobRequest,
     LoginNeeded,
     LogLine,
+    LogPage,
     ReplyLost,
     TaskFacts,
     is_terminal,
@@ -295,24 +296,46 @@ class IrisGateway:
             IrisUnreachable: The controller was not reached.
             JobRefused: The controller refused to answer.
         """
+        return self.log_page(job_id, after=None, most=MAX_LOG_LINES).lines
+
+    def log_page(self, job_id: str, *, after: int | None, most: int, task: int | None = None) -> LogPage:
+        """Lines that the tasks of this job wrote (not those of its children), oldest first.
+
+        Args:
+            job_id: full id.
+            after: cursor of an earlier page: the first lines after it. None: the last lines there are.
+            most: how many lines at most. Those of children count too, unless `task` is given.
+            task: index of the one task whose lines are wanted, None for all.
+
+        Raises:
+            IrisUnreachable: The controller was not reached.
+            JobRefused: The controller refused to answer.
+        """
         from iris.cluster.log_keys import build_log_source
         from iris.cluster.types import JobName, TaskAttempt
 
         job = JobName.from_wire(job_id)
-        source, scope = build_log_source(job)
+        source, scope = build_log_source(job if task is None else JobName.from_wire(f"{job_id}/{task}"))
         try:
             with self._narrowed():
                 answer = self._reader_of_logs().fetch_logs(
-                    source, match_scope=scope, max_lines=MAX_LOG_LINES, tail=True
+                    source, match_scope=scope, max_lines=most, cursor=after or 0, tail=after is None
                 )
         except _NotFound:
-            return ()
+            return LogPage(lines=(), cursor=after or 0)
         lines = []
         for entry in answer.entries:
-            task = TaskAttempt.from_wire(entry.key).task_id
-            if task.parent == job:
-                lines.append(LogLine(task_index=task.require_task()[1], text=entry.data))
-        return tuple(lines)
+            attempt = TaskAttempt.from_wire(entry.key)
+            if attempt.task_id.parent == job:
+                lines.append(
+                    LogLine(
+                        task_index=attempt.task_id.require_task()[1],
+                        attempt=(attempt.attempt_id or 0) + 1,
+                        at_ms=entry.timestamp.epoch_ms,
+                        text=entry.data,
+                    )
+                )
+        return LogPage(lines=tuple(lines), cursor=max(answer.cursor, after or 0))
 
     def logs(self, job_id: str) -> tuple[str, ...]:
         """The text of `log_lines`."""

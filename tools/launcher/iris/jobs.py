@@ -115,12 +115,30 @@ class JobFacts(BaseModel):
 
 
 class LogLine(BaseModel):
-    """One line a task wrote; `task_index` counts from 0."""
+    """One line a task wrote.
+
+    Attributes:
+        task_index: of the task, from 0.
+        attempt: which start of the task wrote it, from 1.
+        at_ms: when, in milliseconds since 1970 by the clock of its node.
+        text: the line, as it was written.
+    """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     task_index: int
+    attempt: int
+    at_ms: int
     text: str
+
+
+class LogPage(BaseModel):
+    """Lines of a job's tasks, oldest first, and the place in the log after the last of them."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    lines: tuple[LogLine, ...]
+    cursor: int
 
 
 def is_terminal(state: str) -> bool:

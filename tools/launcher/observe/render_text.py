@@ -2,13 +2,17 @@
 
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from tools.launcher.documents.printable import printable
+from tools.launcher.observe.newest_checkpoint import Checkpoint
 from tools.launcher.observe.status import JobView, RunStatus
 from tools.launcher.observe.verify import Verification
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
 REHEARSAL_NOTE = "rehearsal: a CPU stand-in ran this plan; no language model was trained"
@@ -23,7 +27,7 @@ WAIT_CHARACTERS = 72
 
 _ANSWER = re.compile(r"(?:verified:|  ?) ?(yes|no)\b")
 
-_STATE_STYLES = {
+STATE_STYLES = {
     "succeeded": "green",
     "failed": "red",
     "refused": "red",
@@ -31,6 +35,7 @@ _STATE_STYLES = {
     "cancelled": "yellow",
     "running": "cyan",
 }
+"""State of a record -> its colour on a terminal, where the word stands too."""
 
 
 def status_rows(status: RunStatus) -> list[tuple[str, str]]:
@@ -46,7 +51,10 @@ def status_rows(status: RunStatus) -> list[tuple[str, str]]:
         ("steps", f"{_or_unknown(status.step)}/{_or_unknown(status.steps_expected)}"),
     ]
     if status.reward_first is not None and status.reward_last is not None:
-        rows.append(("reward", f"{status.reward_first:.3f} first, {status.reward_last:.3f} latest"))
+        mean = "" if status.reward_mean is None else f", {status.reward_mean:.3f} mean"
+        rows.append(("reward", f"{status.reward_first:.3f} first, {status.reward_last:.3f} latest{mean}"))
+    if status.checkpoint is not None:
+        rows.append(("checkpoint", _checkpoint_words(status.checkpoint)))
     if status.pending_reason:
         rows.append(("waits", status.pending_reason))
     event = status.last_event
@@ -85,6 +93,8 @@ def progress_line(status: RunStatus) -> str:
             parts.append(f"step {status.step}/{_or_unknown(status.steps_expected)}")
     if status.reward_last is not None:
         parts.append(f"reward {status.reward_last:.3f}")
+    if status.checkpoint is not None and status.checkpoint.step is not None:
+        parts.append(f"checkpoint {status.checkpoint.step}")
     if status.coordinator is not None and status.coordinator.state == "unknown" and not status.is_over:
         parts.append("Iris does not answer")
     if status.pending_reason:
@@ -113,18 +123,23 @@ def show_status(status: RunStatus, stream: TextIO) -> None:
     if not stream.isatty():
         stream.write(status_text(status))
         return
+    _console(stream).print(rows_table(status_rows(status), status))
+
+
+def rows_table(rows: Sequence[tuple[str, str]], status: RunStatus) -> "Table":
+    """Return rows of a status as a table for a terminal, state and answer in colour."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold")
+    table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in status_rows(status):
-        style = _STATE_STYLES.get(status.state.value, "") if label == "state" else ""
+    for label, value in rows:
+        style = STATE_STYLES.get(status.state.value, "") if label == "state" else ""
         if label == "verified":
             style = {True: "green", False: "red", None: ""}[status.verified]
-        table.add_row(label, Text(value, style=style))
-    _console(stream).print(table)
+        table.add_row(label, Text(printable(value), style=style))
+    return table
 
 
 def show_verification(verification: Verification, stream: TextIO) -> None:
@@ -162,6 +177,12 @@ def _brief_wait(reason: str) -> str:
     """
     words = reason.rpartition("Autoscaler: ")[2].removeprefix("Scheduler: ")
     return textwrap.shorten(words, WAIT_CHARACTERS, placeholder=" ...")
+
+
+def _checkpoint_words(checkpoint: Checkpoint) -> str:
+    if checkpoint.unknown:
+        return f"not known: {checkpoint.unknown}"
+    return "none" if checkpoint.step is None else f"step {checkpoint.step}"
 
 
 def _job_words(job: JobView | None) -> str:

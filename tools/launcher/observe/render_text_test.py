@@ -36,15 +36,16 @@ def test_a_running_run_in_plain_lines(tmp_path):
     assert lines[0] == f"run: {run.key}"
     assert lines[1:3] == ["state: running", "stage: rl"]
     assert lines[3].startswith("launched: 20") and lines[3].endswith("Z by ann@desk")
-    assert lines[4:9] == [
+    assert lines[4:10] == [
         f"coordinator: {COORDINATOR_ID} (running, 1 of 1 tasks running)",
         f"child: {CHILD_ID} (running, 2 of 2 tasks running)",
         "tasks joined: 2/2",
         "steps: 3/3",
-        "reward: 0.250 first, 0.750 latest",
+        "reward: 0.250 first, 0.750 latest, 0.500 mean",
+        "checkpoint: step 3",
     ]
-    assert lines[9].startswith("last event: child_submitted cats@1 at ")
-    assert lines[10:] == ["verified: not asked yet"]
+    assert lines[10].startswith("last event: child_submitted cats@1 at ")
+    assert lines[11:] == ["verified: not asked yet"]
 
 
 def test_what_needs_attention_is_said(tmp_path):
@@ -72,7 +73,10 @@ def test_the_answer_on_record_is_shown(tmp_path, kind, line):
 def test_progress_in_one_line(tmp_path):
     run, iris = running(tmp_path)
     status = read_status(run.record(), run.store, run.root, iris)
-    assert progress_line(status) == "running  child_submitted cats@1  tasks 2/2  step 3/3  reward 0.750"
+    assert (
+        progress_line(status)
+        == "running  child_submitted cats@1  tasks 2/2  step 3/3  reward 0.750  checkpoint 3"
+    )
     iris.put(CHILD_ID, "pending", tasks=2, pending_reason="no room\nfor 2")
     status = read_status(run.record(), run.store, run.root, iris)
     assert progress_line(status).endswith("  waits: no room for 2")
@@ -85,10 +89,10 @@ def test_progress_in_one_line(tmp_path):
     assert progress_line(status).endswith(
         "  waits: (scaling up) Waiting for worker scale-up in scale group 'h100x8-n02' ..."
     )
-    assert len(progress_line(status)) < 150 and f"waits: {scheduler}\n" in status_text(status)
+    assert len(progress_line(status)) < 170 and f"waits: {scheduler}\n" in status_text(status)
     iris.reachable = False
     status = read_status(run.record(), run.store, run.root, iris)
-    assert progress_line(status).endswith("  reward 0.750  Iris does not answer")
+    assert progress_line(status).endswith("  reward 0.750  checkpoint 3  Iris does not answer")
     run.event("failed", reason="gone")
     assert progress_line(read_status(run.record(), run.store, run.root, iris)).endswith("  gone")
 

@@ -109,7 +109,7 @@ class RunStatus(BaseModel):
 
     @property
     def steps_known(self) -> int | None:
-        """Training steps done, or, where no runtime tells, those in the newest checkpoint; None if neither."""
+        """Training steps done; where no runtime tells, those in the newest checkpoint; None if neither."""
         if self.step is not None or self.checkpoint is None:
             return self.step
         return self.checkpoint.step

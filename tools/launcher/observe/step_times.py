@@ -1,13 +1,13 @@
 """How long the steps of a run take, as somebody who watches it sees them end. Pure: no clock.
 
-No runtime writes down when a step ended, so an estimate rests on what was seen: the moments at which the count of
-steps was first found higher.
+No runtime writes down when a step ended, so an estimate rests on what was seen: the moments at which the
+count of steps was first found higher.
 """
 
 from pydantic import BaseModel, ConfigDict, Field
 
 WINDOW = 20
-"""Ends of steps an estimate rests on: the latest ones, as a run's pace changes with the length of its answers."""
+"""Ends of steps an estimate rests on, the latest: a run's pace changes with the length of its answers."""
 
 
 class StepTimes(BaseModel):

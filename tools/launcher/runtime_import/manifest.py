@@ -11,7 +11,8 @@ from tools.launcher.runtime_import.registries import Fact, Facts, read_registrie
 
 _IDENTITY = ("kind", "name", "commit", "marin_core")
 _MARIN_CORE = "--marin_core gives it"
-_HEADER = """# What MarinSkyRL {commit} accepts. Facts only.
+_HEADER = """# yaml-language-server: $schema=../../docs/schemas/runtime_manifest.schema.json
+# What MarinSkyRL {commit} accepts. Facts only.
 #
 # Written by `launcher import-runtime` from a checkout. high: the files named were read at this commit.
 # What they do not say plainly was taken over, and is marked.

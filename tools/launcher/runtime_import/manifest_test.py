@@ -69,7 +69,10 @@ def test_the_keys_are_written_line_for_line_like_the_project_writes_them(root):
 def test_read_and_taken_over_facts_are_told_apart(root):
     result = imported(root)
     text = result.text.decode()
-    assert text.startswith("# What MarinSkyRL 01234567 accepts. Facts only.\n")
+    assert text.startswith(
+        "# yaml-language-server: $schema=../../docs/schemas/runtime_manifest.schema.json\n"
+    )
+    assert "\n# What MarinSkyRL 01234567 accepts. Facts only.\n" in text
     assert f"\n# {REDUCTION}@01234567; high\nloss_reductions: [" in text
     assert "\n# taken over from the manifest of 81ae0ef7, not read\n# marin-core 0.2.210; high." in text
     assert "marin_core: 0.2.210  # taken over from the manifest of 81ae0ef7, not read\n" in text

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tools.launcher.documents.canonical import CanonicalEncodingError, canonical_json, sha256_hex
 from tools.launcher.store.numbered import numbered_key
@@ -30,6 +30,7 @@ from tools.launcher.store.run_record import RunRecord, RunState, fold
 __all__ = [
     "EVENT_KINDS",
     "EventKind",
+    "RecordEntry",
     "RecordError",
     "RunEvent",
     "RunKey",
@@ -38,9 +39,12 @@ __all__ = [
     "append_event",
     "append_event_once",
     "attempt_id_of",
+    "list_entries",
     "list_records",
     "load_record",
     "put_first_event",
+    "read_first_events",
+    "read_records",
     "record_prefix",
     "reload_record",
     "utc_now",
@@ -187,9 +191,32 @@ def list_records(store: ObjectStore, experiment: str | None = None) -> tuple[Run
     Raises:
         as `load_record`.
     """
-    prefix = f"runs/{experiment}/" if experiment else "runs/"
-    places: list[tuple[RunKey, int, str]] = []
-    for name in store.list(prefix):
+    records = read_records(store, list_entries(store, experiment))
+    return tuple(sorted(records, key=lambda record: (record.when, str(record.key))))
+
+
+class RecordEntry(BaseModel):
+    """A record as far as a listing tells.
+
+    Attributes:
+        key: of the run.
+        names: (sequence number, object) of its events, in their order.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    key: RunKey
+    names: tuple[tuple[int, str], ...]
+
+
+def list_entries(store: ObjectStore, experiment: str | None = None) -> tuple[RecordEntry, ...]:
+    """Return what records there are, all or of one experiment, with one listing and nothing read.
+
+    Raises:
+        StoreUnavailable: the store failed.
+    """
+    names: dict[RunKey, list[tuple[int, str]]] = {}
+    for name in store.list(f"runs/{experiment}/" if experiment else "runs/"):
         match = _EVENT_KEY.fullmatch(name)
         if match is None:
             continue  # Other things may lie beside events one day.
@@ -199,13 +226,37 @@ def list_records(store: ObjectStore, experiment: str | None = None) -> tuple[Run
             )
         except ValidationError:
             continue
-        places.append((key, int(match["seq"]), name))
-    contents = _read_all(store, [name for _, _, name in places])
-    events: dict[RunKey, list[RunEvent]] = {}
-    for (key, seq, name), data in zip(places, contents, strict=True):
-        events.setdefault(key, []).append(_decode(name, seq, data))
-    records = [fold(key, found) for key, found in events.items()]
-    return tuple(sorted(records, key=lambda record: (record.when, str(record.key))))
+        names.setdefault(key, []).append((int(match["seq"]), name))
+    return tuple(RecordEntry(key=key, names=tuple(sorted(found))) for key, found in names.items())
+
+
+def read_first_events(
+    store: ObjectStore, entries: Sequence[RecordEntry]
+) -> tuple[RunEvent | RecordError, ...]:
+    """Return the first event of each record, nearly always its intent, with one read each. One that cannot be
+    read stands as the error that says why, so that it hides no other.
+
+    Raises:
+        StoreUnavailable: the store failed.
+    """
+    places = [entry.names[0] for entry in entries]
+    contents = _read_all(store, [name for _, name in places])
+    return tuple(
+        _decoded_or_error(name, seq, data) for (seq, name), data in zip(places, contents, strict=True)
+    )
+
+
+def read_records(store: ObjectStore, entries: Sequence[RecordEntry]) -> tuple[RunRecord, ...]:
+    """Return the records of `entries`, in their order, with one read for each event.
+
+    Raises:
+        as `load_record`.
+    """
+    contents = iter(_read_all(store, [name for entry in entries for _, name in entry.names]))
+    return tuple(
+        fold(entry.key, [_decode(name, seq, next(contents)) for seq, name in entry.names])
+        for entry in entries
+    )
 
 
 def _read_all(store: ObjectStore, names: Sequence[str]) -> Sequence[bytes]:
@@ -215,6 +266,13 @@ def _read_all(store: ObjectStore, names: Sequence[str]) -> Sequence[bytes]:
         return [store.get(name) for name in names]
     with ThreadPoolExecutor(_READERS) as readers:
         return list(readers.map(store.get, names))
+
+
+def _decoded_or_error(name: str, seq: int, data: bytes) -> RunEvent | RecordError:
+    try:
+        return _decode(name, seq, data)
+    except RecordError as error:
+        return error
 
 
 def _new_event(kind: EventKind, by: str, facts: dict[str, Any]) -> RunEvent:

@@ -1,0 +1,182 @@
+"""The completion script of each shell, from what the commands take."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from tools.launcher.cli.completion_words import CommandWords, Word
+
+_HEAD = "# Completion of `launcher`. Written by `tools/bazel run //tools/launcher -- completion {shell}`.\n"
+
+_FUNCTION = """if ! command -v launcher >/dev/null 2>&1; then
+  launcher() { tools/bazel run --ui_event_filters=-info --noshow_progress //tools/launcher -- "$@"; }
+fi
+"""
+
+_BASH = """_launcher() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} command=${{COMP_WORDS[1]}}
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W '{commands}' -- "$word"))
+    return
+  fi
+  # `--flag=value` are three words to bash.
+  if [ "$word" = = ]; then word=; elif [ "$before" = = ]; then before=${{COMP_WORDS[COMP_CWORD - 2]}}; fi
+  case "$command $before" in
+{values}
+  esac
+  case "$command" in
+{flags}
+  esac
+}}
+complete -o default -F _launcher launcher
+"""
+
+_ZSH = """_launcher() {{
+  local -a words_here
+  local word=$words[CURRENT] before=$words[CURRENT-1] command=$words[2]
+  if (( CURRENT == 2 )); then
+    words_here=(
+{commands}
+    )
+    _describe command words_here
+    return
+  fi
+  if [[ $word == --*=* ]]; then
+    before=${{word%%=*}}
+    compset -P '*='
+  fi
+  case "$command $before" in
+{values}
+  esac
+  case $command in
+{flags}
+  esac
+  [[ $word == -* ]] && {{ _describe flag words_here; return; }}
+  compadd -- $choices_here
+  _files
+}}
+compdef _launcher launcher
+"""
+
+
+def bash_script(commands: Sequence[CommandWords]) -> str:
+    """Return what bash reads."""
+    values = [
+        f"    {_either(command, words)})\n"
+        f"      COMPREPLY=($(compgen -W '{' '.join(choices)}' -- \"$word\"))\n      return ;;"
+        for command in commands
+        for choices, words in _by_choices(command)
+    ]
+    # A value that nobody can list is a file, or the user's to know: bash completes files then.
+    values += [f"    {_either(command, _free(command))}) return ;;" for command in commands if _free(command)]
+    flags = [
+        f"    {command.name}) COMPREPLY=($(compgen -W '{' '.join(_typed(command))}' -- \"$word\")) ;;"
+        for command in commands
+    ]
+    return (
+        _HEAD.format(shell="bash")
+        + _FUNCTION
+        + _BASH.format(
+            commands=" ".join(command.name for command in commands),
+            values="\n".join(values),
+            flags="\n".join(flags),
+        )
+    )
+
+
+def zsh_script(commands: Sequence[CommandWords]) -> str:
+    """Return what zsh reads."""
+    values = [
+        f"    {_either(command, words)}) compadd -- {' '.join(choices)}; return ;;"
+        for command in commands
+        for choices, words in _by_choices(command)
+    ]
+    values += [
+        f"    {_either(command, free)}) {'_files' if path else "_message 'a value'"}; return ;;"
+        for command in commands
+        for path in (True, False)
+        if (free := [word for word in _free(command) if word.takes_path == path])
+    ]
+    flags = []
+    for command in commands:
+        described = " ".join(_quoted(f"{word.name}:{word.help}") for word in command.flags)
+        choices = " ".join(choice for word in command.positional for choice in word.choices)
+        flags.append(f"    {command.name}) words_here=({described}); local -a choices_here=({choices}) ;;")
+    return (
+        _HEAD.format(shell="zsh")
+        + _FUNCTION
+        + _ZSH.format(
+            commands="\n".join(f"      {_quoted(f'{command.name}:{command.help}')}" for command in commands),
+            values="\n".join(values),
+            flags="\n".join(flags),
+        )
+    )
+
+
+def fish_script(commands: Sequence[CommandWords]) -> str:
+    """Return what fish reads."""
+    lines = [
+        _HEAD.format(shell="fish").rstrip("\n"),
+        "type -q launcher; or function launcher",
+        "  tools/bazel run --ui_event_filters=-info --noshow_progress //tools/launcher -- $argv",
+        "end",
+        "complete -c launcher -f",
+    ]
+    for command in commands:
+        seen = f"-n '__fish_seen_subcommand_from {command.name}'"
+        lines.append(
+            f"complete -c launcher -n __fish_use_subcommand -a {command.name} -d {_fish(command.help)}"
+        )
+        for word in command.flags:
+            lines.append(
+                f"complete -c launcher {seen} -l {word.name.removeprefix('--')} -d {_fish(word.help)}"
+                + (" -r -F" if word.takes_path else " -x" if word.takes_value else "")
+                + (f" -a {_fish(' '.join(word.choices))}" if word.choices else "")
+            )
+        for word in command.positional:
+            if word.choices:
+                lines.append(f"complete -c launcher {seen} -a {_fish(' '.join(word.choices))}")
+            elif word.takes_path:
+                lines.append(f"complete -c launcher {seen} -F")
+    return "\n".join(lines) + "\n"
+
+
+SCRIPTS: dict[str, Callable[[Sequence[CommandWords]], str]] = {
+    "bash": bash_script,
+    "zsh": zsh_script,
+    "fish": fish_script,
+}
+"""Shell -> its script."""
+
+
+def _typed(command: CommandWords) -> list[str]:
+    """What may follow a command: the values of its positional arguments, and its flags."""
+    return [choice for word in command.positional for choice in word.choices] + [
+        word.name for word in command.flags
+    ]
+
+
+def _by_choices(command: CommandWords) -> list[tuple[tuple[str, ...], list[Word]]]:
+    """The flags that take one of a few values, together where the values are the same."""
+    found: dict[tuple[str, ...], list[Word]] = {}
+    for word in command.flags:
+        if word.choices:
+            found.setdefault(word.choices, []).append(word)
+    return list(found.items())
+
+
+def _free(command: CommandWords) -> list[Word]:
+    """The flags that take any value."""
+    return [word for word in command.flags if word.takes_value and not word.choices]
+
+
+def _either(command: CommandWords, words: Iterable[Word]) -> str:
+    """A pattern of `case` that fits each of these flags of a command."""
+    return " | ".join(f'"{command.name} {word.name}"' for word in words)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _fish(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,53 @@
+"""A run that has ended: verified, the answer written to its record, and both shown.
+
+What verifying needs is imported when it begins: a launch gets here long after it started.
+"""
+
+import contextlib
+import sys
+
+from tools.launcher.cli.launch_place import LaunchPlace
+from tools.launcher.cli.launch_waiting import said_if_slow
+from tools.launcher.iris.gateway import IrisGateway
+from tools.launcher.store.object_store import ObjectStore
+from tools.launcher.store.records import RunRecord, record_prefix
+
+
+def verify_and_show(
+    record: RunRecord, place: LaunchPlace, store: ObjectStore, gateway: IrisGateway | None, who: str
+) -> int:
+    """Verify a run that has ended, write the answer to its record, and show both."""
+    from tools.launcher.cli.run_objects import objects_of
+    from tools.launcher.cli.run_place import RunPlace, looking
+    from tools.launcher.cli.verification_answer import answered
+    from tools.launcher.observe.verify import verify_run
+
+    print(f"coordinator job: {record.coordinator_job_id}")
+    for child in record.child_job_ids:
+        print(f"child job: {child}")
+    print(f"recipe digest: sha256:{record.recipe_digest}")
+    print(f"launch digest: sha256:{record.launch_digest}")
+    print(f"record: {place.store_url}/{record_prefix(record.key)}")
+    if place.object_root_url is not None:
+        print(f"files: s3://, gs:// and local:// addresses are folders below {place.object_root_url}")
+    if record.reason:
+        sys.stderr.write(f"run {record.state.value}: {record.reason}\n")
+        if _may_go_better(record):
+            sys.stderr.write(
+                'to try the same document again: the same command with --relaunch --authorize="who: why" '
+                '(through Bazel: `-- --relaunch --authorize="who: why"`); it resumes from the newest whole '
+                "checkpoint\n"
+            )
+    with contextlib.ExitStack() as stack:
+        if gateway is None and not place.is_local:
+            # The record alone decided the launch; what Iris still knows of its tasks belongs to the answer.
+            gateway, _ = stack.enter_context(looking(RunPlace(place=place, elsewhere="")))
+        with said_if_slow("reading what the run left"):
+            verification = verify_run(record, store, place.objects(), gateway, objects=objects_of(place))
+    return answered(store, record, who, verification)
+
+
+def _may_go_better(record: RunRecord) -> bool:
+    """True if a step failed, or the coordinator was ended; not if the plan itself is what was refused."""
+    failures = [event.facts for event in record.events if event.kind == "failed"]
+    return bool(failures and failures[-1].keys() & {"step", "interrupted", "job_id"})
