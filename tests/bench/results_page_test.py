@@ -65,7 +65,7 @@ def test_each_condition_fails_and_is_missed(index):
     bad: dict[str, Any] = {
         "scale": {"no_op_of_nothing": series(1), "sizes": {"100": size(0.01), "1000": size(1e6)}}
     }
-    bad["submit_to_verified"] = {"overhead_seconds": 100.0}
+    bad["submit_to_verified"] = {"overhead_against_stubs_seconds": 100.0}
     bad["startup"] = started(9.0)
     row = judged(bad)[index]
     assert row.verdict == "does not hold", row
