@@ -134,7 +134,7 @@ def test_a_run_is_watched_and_its_logs_are_read(state):
     watching = started(state, "watch", "gsm8k_grpo", "--plain")
     with watching:
         seen = ""
-        while not re.search(r"tasks 2/2  step [1-9]/8  reward ", seen):
+        while not re.search(r"tasks 1/1  step [1-9]/8  reward ", seen):
             line = watching.stdout.readline()
             assert line, (seen, watching.stderr.read())
             seen += line
@@ -147,7 +147,7 @@ def test_a_run_is_watched_and_its_logs_are_read(state):
     )
     assert record_of(state, "gsm8k_grpo").state == "running"
     once = here(state, "watch", name, "--once").stdout
-    assert re.search(r"^checkpoint: ", once, re.MULTILINE) and "(running, 2 of 2 tasks running)" in once, once
+    assert re.search(r"^checkpoint: ", once, re.MULTILINE) and "(running, 1 of 1 tasks running)" in once, once
     listed = json.loads(here(state, "runs", "--format=json", "--state=running").stdout)
     assert [found["run"] for found in listed] == [name]
 

@@ -44,7 +44,7 @@ def here(state: Path, command: str, *arguments: str, **variables: str) -> subpro
     """Run one command line of the launcher in this process; arguments as for `started`."""
     from rigging.filesystem import conditional_object
 
-    out, err = io.StringIO(), io.StringIO()
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     # It keeps the client for good, and with it the address of a server that another test started.
     conditional_object._gcs_client.cache_clear()
     with (
@@ -58,7 +58,8 @@ def here(state: Path, command: str, *arguments: str, **variables: str) -> subpro
             status = exit_.code
     conditional_object._gcs_client.cache_clear()
     assert isinstance(status, int), status
-    return subprocess.CompletedProcess([command, *arguments], status, out.getvalue(), err.getvalue())
+    said, complained = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return subprocess.CompletedProcess([command, *arguments], status, said, complained)
 
 
 def _needed(state: Path) -> dict[str, str]:
