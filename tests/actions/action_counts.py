@@ -119,12 +119,14 @@ class Checkout:
         file.write_text(text.replace(old, new), encoding="utf-8")
 
     def experiments(self) -> dict[str, str]:
-        """Label -> text of its BUILD file, of every rl_experiment."""
+        """Label -> attributes as its BUILD file has them, of every rl_experiment."""
         found = {}
         for file in sorted((self.folder / "experiments").rglob("BUILD.bazel")):
             text = file.read_text(encoding="utf-8")
-            for name in re.findall(r'rl_experiment\(\n    name = "(\w+)"', text):
-                found[f"//{file.parent.relative_to(self.folder)}:{name}"] = text
+            for name, attributes in re.findall(
+                r'^rl_experiment\(\n    name = "(\w+)",\n(.*?)^\)$', text, re.M | re.S
+            ):
+                found[f"//{file.parent.relative_to(self.folder)}:{name}"] = attributes
         return found
 
     def users(self, card: str) -> list[str]:
