@@ -13,7 +13,10 @@ from tools.launcher.worker.worker_process_for_test import Alive, WorkerProcess
 
 COMMAND = ("tools/launcher/worker/code_action_for_test.py",)
 HANG = "import signal\nwhile True: signal.pause()\n"
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="read from /proc")
+
+
+def linux_only(reason):
+    return pytest.mark.skipif(sys.platform != "linux", reason=f"not Linux: {reason}")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +65,7 @@ def test_every_end_of_an_action_is_an_answer(worker, code, status, output):
     assert worker.call(code) == {"requestId": 1, "exitCode": status, "output": output}
 
 
-@LINUX
+@linux_only("other systems have a name for each of their signals")
 def test_a_signal_without_a_name_is_an_end_too(worker):
     answer = worker.call("import os, signal; os.kill(os.getpid(), signal.SIGRTMIN + 3)")
     assert answer["output"] == f"the action was ended by signal {signal.SIGRTMIN + 3}\n"
@@ -240,7 +243,7 @@ def test_ctrl_c_is_for_bazel(worker):
     assert worker.call("print('still')")["output"] == "still\n"
 
 
-@LINUX
+@linux_only("what the worker holds is read from /proc")
 def test_hundreds_of_requests_leave_no_descriptor_process_or_memory(worker):
     def held():
         status = Path(f"/proc/{worker.pid}/status").read_text()
@@ -284,9 +287,7 @@ def test_sigterm_ends_worker_and_children(own_worker, alive):
     assert alive.gone(running)
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux", reason="no other system tells a child that its parent was killed"
-)
+@linux_only("there nothing tells a child that its parent was killed, and it runs to its end")
 def test_children_of_a_killed_worker_end(own_worker, alive):
     own_worker.send(requestId=1, arguments=[alive.code + HANG])
     running = alive.seen()
@@ -294,7 +295,7 @@ def test_children_of_a_killed_worker_end(own_worker, alive):
     assert alive.gone(running)
 
 
-@LINUX
+@linux_only("there the worker cannot count its threads, which stand in /proc")
 def test_a_process_with_threads_serves_nobody(tmp_path):
     thread = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()"
     with WorkerProcess((*COMMAND, thread), tmp_path / "log") as process:
