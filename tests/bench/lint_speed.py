@@ -5,15 +5,12 @@ nothing, many documents against one. Exit status: 0 if the limits hold, else 1.
 """
 
 import argparse
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from tests.bench.measuring import ROUNDS, median_of, write_results
+from tests.bench.measuring import ROUNDS, median_of, seconds_of, write_results
 from tools.launcher.cli.process_boundary import run_as_process
 
 _ROOT = Path(__file__).parents[2]
@@ -36,11 +33,10 @@ def main() -> int:
         paths = [Path(folder) / f"{number:04}.yaml" for number in range(_MANY)]
         for number, path in enumerate(paths):
             shutil.copyfile(_EXAMPLES[number % len(_EXAMPLES)], path)
-        env = _environment()
-        _one([str(_PROGRAM), str(paths[0])], env)  # The first call compiles the modules.
-        bare = _seconds([sys.executable, "-c", ""], env=env)
-        start = _seconds([str(_PROGRAM), "--format=json", str(paths[0])], env)
-        many = _seconds([str(_PROGRAM), "--format=json", *map(str, paths)], env) - start
+        _seconds(1, str(_PROGRAM), str(paths[0]))  # The first call compiles the modules.
+        bare = _seconds(ROUNDS, sys.executable, "-c", "")
+        start = _seconds(ROUNDS, str(_PROGRAM), "--format=json", str(paths[0]))
+        many = _seconds(ROUNDS, str(_PROGRAM), "--format=json", *map(str, paths)) - start
     each = many / (_MANY - 1)
     print(f"a Python that does nothing        {bare:.3f} s")
     print(
@@ -65,21 +61,9 @@ def main() -> int:
     return 0 if start < LONGEST_START and many < LONGEST_MANY else 1
 
 
-def _seconds(command: list[str], env: dict[str, str]) -> float:
-    return median_of([_one(command, env) for _ in range(ROUNDS)])
-
-
-def _one(command: list[str], env: dict[str, str]) -> float:
-    started = time.perf_counter()
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, env=env)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{command[0]} ended with status {done.returncode}")
-    return time.perf_counter() - started
-
-
-def _environment() -> dict[str, str]:
-    """This process's own, without the module path that it was started with."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+def _seconds(rounds: int, *command: str) -> float:
+    # Status 1: a document is refused.
+    return median_of([seconds_of(command, statuses=(0, 1)) for _ in range(rounds)])
 
 
 if __name__ == "__main__":

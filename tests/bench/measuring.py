@@ -5,6 +5,7 @@ import os
 import platform
 import statistics
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -41,6 +42,26 @@ def median_of(rounds: Sequence[float]) -> float:
     if not rounds:
         raise ValueError("a median needs at least one round")
     return statistics.median(rounds)
+
+
+def seconds_of(command: Sequence[str], *, statuses: tuple[int, ...] = (0,)) -> float:
+    """Run a program to its end and return the seconds that took.
+
+    Its environment is this process's own, without the module path that this process was started with.
+
+    Args:
+        command: its path and arguments.
+        statuses: with which it may end.
+
+    Raises:
+        SystemExit: it ended with another.
+    """
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    started = time.perf_counter()
+    status = subprocess.run(command, stdout=subprocess.DEVNULL, env=env).returncode
+    if status not in statuses:
+        raise SystemExit(f"{command[0]} ended with status {status}")
+    return time.perf_counter() - started
 
 
 def write_results(path: Path | None, name: str, results: Mapping[str, Any]) -> None:

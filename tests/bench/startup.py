@@ -5,14 +5,11 @@ also told as a ratio to a Python that does nothing. Exit status: 0 if the limits
 """
 
 import argparse
-import os
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench.measuring import ROUNDS, median_of, write_results
+from tests.bench.measuring import ROUNDS, median_of, seconds_of, write_results
 from tools.launcher.cli.process_boundary import run_as_process
 
 _ROOT = Path(__file__).parents[2]
@@ -49,12 +46,12 @@ def main() -> int:
     commands = {"a Python that does nothing": [sys.executable, "-c", ""]}
     commands |= {name: list(start.command) for name, start in STARTS.items()}
     for command in commands.values():
-        _seconds(command)  # The first call compiles the modules.
+        seconds_of(command)  # The first call compiles the modules.
     rounds: dict[str, list[float]] = {name: [] for name in commands}
     # In turns, so that a busy moment of the machine is in all of them.
     for _ in range(ROUNDS):
         for name, command in commands.items():
-            rounds[name].append(_seconds(command))
+            rounds[name].append(seconds_of(command))
     medians = {name: median_of(seconds) for name, seconds in rounds.items()}
     bare = medians["a Python that does nothing"]
     missed = False
@@ -73,19 +70,6 @@ def main() -> int:
         },
     )
     return 1 if missed else 0
-
-
-def _seconds(command: list[str]) -> float:
-    started = time.perf_counter()
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, env=_environment())
-    if done.returncode != 0:
-        raise SystemExit(f"{command[0]} ended with status {done.returncode}")
-    return time.perf_counter() - started
-
-
-def _environment() -> dict[str, str]:
-    """This process's own, without the module path that it was started with."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 if __name__ == "__main__":

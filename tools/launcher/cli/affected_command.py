@@ -14,8 +14,8 @@ from tools.launcher.cli.affected_states import (
     state_of_revision,
     state_of_working_tree,
 )
+from tools.launcher.cli.command_output import write_json, write_lines
 from tools.launcher.cli.diff_git import GitProblem
-from tools.launcher.cli.diff_output import write_json, write_lines
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.typed_paths import workspace
 from tools.launcher.compare.affected import AffectedReport, affected_report

@@ -7,9 +7,9 @@ from typing import Any
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.affected_bazel import BazelProblem
+from tools.launcher.cli.command_output import write_json, write_lines
 from tools.launcher.cli.diff_found import Found, NoSuchSide
 from tools.launcher.cli.diff_git import GitProblem
-from tools.launcher.cli.diff_output import write_json, write_lines
 from tools.launcher.cli.diff_sides import find_side, side_of
 from tools.launcher.cli.diff_smoke import smoke_comparison
 from tools.launcher.cli.errors import reporting

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from tools.launcher.cli import exit_codes
-from tools.launcher.cli.diff_output import write_json
+from tools.launcher.cli.command_output import write_json
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.cli.run_place import add_record_store_argument, store_of

@@ -5,7 +5,7 @@ scripts call by its path needs them: `runnable` has them made for its one progra
 path is what `cquery --output=files` says; bazel-bin leads there only after a build of this target alone.
 """
 
-load(":bytecode.bzl", "BytecodeInfo", "python_bytecode")
+load(":start_script.bzl", "PROGRAM", "start_script")
 
 def _with_links_impl(_settings, _attr):
     return {"//command_line_option:build_runfile_links": True}
@@ -17,35 +17,12 @@ _with_links = transition(
 )
 
 def _runnable_impl(ctx):
-    executable = ctx.actions.declare_file(ctx.label.name)
-
-    # A copy: a link would lead whoever follows it to a program without runfiles beside it.
-    ctx.actions.expand_template(
-        output = executable,
-        template = ctx.executable.program,
-        substitutions = {},
-        is_executable = True,
-    )
-    program = ctx.attr.program[DefaultInfo]
-    return DefaultInfo(
-        executable = executable,
-        files = depset([executable]),
-        runfiles = ctx.runfiles([executable], symlinks = ctx.attr.program[BytecodeInfo].links)
-            .merge(program.default_runfiles),
-    )
+    return start_script(ctx, [])
 
 runnable = rule(
     implementation = _runnable_impl,
     doc = "The start script of a py_binary, with its runfiles and their bytecode beside it.",
-    attrs = {
-        "program": attr.label(
-            doc = "A py_binary.",
-            aspects = [python_bytecode],
-            cfg = "target",
-            executable = True,
-            mandatory = True,
-        ),
-    },
+    attrs = {"program": PROGRAM},
     cfg = _with_links,
     executable = True,
 )

@@ -1,24 +1,9 @@
 """rl_verb: what a person runs on one experiment."""
 
-load(":bytecode.bzl", "BytecodeInfo", "python_bytecode")
+load(":start_script.bzl", "PROGRAM", "start_script")
 
 def _rl_verb_impl(ctx):
-    executable = ctx.actions.declare_file(ctx.label.name)
-    program = ctx.attr.program[DefaultInfo]
-
-    # The start script finds its modules by its own name, so each verb has a copy beside its runfiles.
-    ctx.actions.expand_template(
-        output = executable,
-        template = program.files_to_run.executable,
-        substitutions = {},
-        is_executable = True,
-    )
-    return DefaultInfo(
-        executable = executable,
-        files = depset([executable]),
-        runfiles = ctx.runfiles([executable] + ctx.files.data, symlinks = ctx.attr.program[BytecodeInfo].links)
-            .merge(program.default_runfiles),
-    )
+    return start_script(ctx, ctx.files.data)
 
 rl_verb = rule(
     implementation = _rl_verb_impl,
@@ -30,13 +15,7 @@ The program is one target for all experiments; a verb is its start script and a 
             doc = "Files that `args` name by $(rlocationpath).",
             allow_files = True,
         ),
-        "program": attr.label(
-            doc = "A py_binary.",
-            aspects = [python_bytecode],
-            cfg = "target",
-            executable = True,
-            mandatory = True,
-        ),
+        "program": PROGRAM,
     },
     executable = True,
 )
