@@ -11,6 +11,7 @@ half a gigabyte of disk for the time it runs. Ends with `N passed, N failed`, on
 import argparse
 import dataclasses
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -140,7 +141,12 @@ def main() -> int:
     )
     parser.add_argument("--keep", action="store_true", help="keep the folders, to look at a difference")
     keep = parser.parse_args().keep
-    folder = Path(tempfile.mkdtemp(prefix="slipway-actions-"))
+    # Beside Bazel's own files where these are in /tmp: a test's sandbox has nothing of /tmp but the folder in
+    # which output base and install base are.
+    user_root = os.environ.get("SLIPWAY_OUTPUT_USER_ROOT") or None
+    if user_root is not None:
+        Path(user_root).mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="slipway-actions-", dir=user_root))
     checkout = Checkout(folder / "checkout", folder / "base", folder / "cache")
     passed = failed = 0
     try:
@@ -202,6 +208,8 @@ def checks_of(checkout: Checkout, elsewhere: Path) -> list[Check]:
         # Of a golden's test, Bazel itself writes the XML, in a second process.
         labels = [label for _, label in ran.spawns]
         yield "processes", sorted(labels), sorted([*preflights, *compared, *compared])
+        if ran.status:
+            return  # nothing is there to be read
         made = Path(checkout.bazel("info", "bazel-bin").stdout.strip())
         scripts = [
             (made / test[2:].replace(":", "/")).read_text(encoding="utf-8") for test in preflights + compared
