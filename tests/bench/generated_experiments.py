@@ -234,9 +234,11 @@ rl_experiment(
     visibility = ["//visibility:public"],
 )
 
+# For the tests of texts. Not in `//...`, where it would be as many targets again as there are experiments.
 filegroup(
     name = "sources",
     srcs = glob(["**"]),
+    tags = ["manual"],
     visibility = ["//:__subpackages__"],
 )
 """)

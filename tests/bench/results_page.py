@@ -63,7 +63,7 @@ class SecondCheckout(Series):
 
 
 class Process(BaseModel):
-    """The preflight action as a process, without Bazel; medians."""
+    """A program with the preflight action's arguments as a process, without Bazel; medians."""
 
     model_config = _STRICT
 
@@ -97,6 +97,9 @@ class Size(BaseModel):
     comment: Series
     card: CardEdit
     process: Process
+    """Of the py_binary."""
+    packed_process: Process
+    """Of the packed program, which the action runs."""
     edit_to_process: float
     memory_mb: dict[str, float]
     one_shot: OneShot
@@ -323,14 +326,21 @@ def _costs(scale: Scale) -> str:
             ),
         ),
         (
-            "a preflight as a process, without Bazel",
+            "a preflight as a process, `//tools/launcher/cli:preflight`, without Bazel",
             *(
                 f"{_seconds(size.process.wall)}, CPU {_seconds(size.process.cpu)}"
                 for size in scale.sizes.values()
             ),
         ),
         (
-            "a preflight as a process in a sandbox, CPU",
+            "the same, packed as the action runs it",
+            *(
+                f"{_seconds(size.packed_process.wall)}, CPU {_seconds(size.packed_process.cpu)}"
+                for size in scale.sizes.values()
+            ),
+        ),
+        (
+            "that in a sandbox, CPU",
             *(_seconds(size.one_shot.action_cpu / size.one_shot.measured) for size in scale.sizes.values()),
         ),
         (

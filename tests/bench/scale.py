@@ -176,11 +176,13 @@ class ScaleBench:
 
     def _edits(self, experiments: list[GeneratedExperiment]) -> dict[str, Any]:
         """Edits of experiments, then of a card; after each real one a process for the same experiment alone."""
-        built, alone = [], []
-        binary = self._preflight_binary()
+        built, alone, packed = [], [], []
+        binary = [str(self._preflight_binary())]
         for experiment, edit in zip(experiments, EDITS, strict=False):
             built.append(self._edit(experiment, edit, experiment.label))
-            alone.append(self._process(experiment, binary))
+            program, lines = self._action(experiment)
+            alone.append(self._process(experiment, binary, lines))
+            packed.append(self._process(experiment, program, lines))
         among_all = [
             self._edit(experiment, edit, ALL)
             for experiment, edit in zip(experiments[len(EDITS) :], EDITS, strict=False)
@@ -196,11 +198,8 @@ class ScaleBench:
             "edit_among_all": _series(among_all),
             "comment": _series(comments),
             "card": _series([self._first.build(ALL)]) | {"users": users},
-            "process": {
-                "wall": statistics.median(wall for wall, _ in alone),
-                "cpu": statistics.median(cpu for _, cpu in alone),
-                "walls": [round(wall, 4) for wall, _ in alone],
-            },
+            "process": _processes(alone),
+            "packed_process": _processes(packed),
             "edit_to_process": statistics.median(
                 cost.wall / wall for cost, (wall, _) in zip(built, alone, strict=True)
             ),
@@ -225,11 +224,18 @@ class ScaleBench:
         self._first.bazel("run", "--noshow_progress", PREFLIGHT, "--", "--help")
         return self._first.bin_folder() / PREFLIGHT.removeprefix("//").replace(":", "/")
 
-    def _process(self, experiment: GeneratedExperiment, binary: Path) -> tuple[float, float]:
-        """Run the action's own command line as a process, without Bazel. Returns wall and CPU seconds."""
+    def _action(self, experiment: GeneratedExperiment) -> tuple[list[str], list[str]]:
+        """The program of the preflight action with its options, and the lines of its parameter file."""
         query = f'mnemonic("RlPreflight", {experiment.label}:{experiment.name})'
         (action,) = json.loads(self._first.bazel("aquery", "--output=jsonproto", query))["actions"]
-        lines = action["arguments"][1:]  # of its parameter file; the first is the program
+        arguments: list[str] = action["arguments"]
+        first = next(at for at, argument in enumerate(arguments) if argument.startswith("--"))
+        return arguments[:first], arguments[first:]
+
+    def _process(
+        self, experiment: GeneratedExperiment, program: list[str], lines: list[str]
+    ) -> tuple[float, float]:
+        """Run a program with the action's arguments, without Bazel. Returns wall and CPU seconds."""
         with tempfile.TemporaryDirectory(dir=self._folder) as outputs:
             parameters = Path(outputs) / "parameters"
             # Bazel's outputs cannot be written over.
@@ -237,7 +243,7 @@ class ScaleBench:
             parameters.write_text("\n".join(own) + "\n", encoding="utf-8")
             began = time.perf_counter()
             process = subprocess.Popen(
-                [binary, f"@{parameters}"],
+                [*program, f"@{parameters}"],
                 cwd=self._first.folder,
                 # Bytecode beside the experiment would be a further source of its package.
                 env={
@@ -252,7 +258,7 @@ class ScaleBench:
             wall = time.perf_counter() - began
             process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            raise SystemExit(f"error: {binary} for {experiment.label} ended with {process.returncode}")
+            raise SystemExit(f"error: {program} for {experiment.label} ended with {process.returncode}")
         return wall, usage.ru_utime + usage.ru_stime
 
     def _one_shot(self, say: Say, experiments: list[GeneratedExperiment]) -> dict[str, Any]:
@@ -348,6 +354,15 @@ def _copy_over(source: Path, target: Path) -> None:
         return
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
+
+
+def _processes(measured: list[tuple[float, float]]) -> dict[str, Any]:
+    """Wall and CPU seconds of processes, as the results have them."""
+    return {
+        "wall": statistics.median(wall for wall, _ in measured),
+        "cpu": statistics.median(cpu for _, cpu in measured),
+        "walls": [round(wall, 4) for wall, _ in measured],
+    }
 
 
 def _series(costs: list[Cost]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ MISDEEDS = {
     # There is such a file in the checkout, but no target of the experiment names it.
     "experiments/cat_count/experiment.py": (
         'open("experiments/budget.yaml")',
-        " FileNotFoundError: [Errno 2] No such file or directory: 'experiments/budget.yaml'",
+        " the experiment reads 'experiments/budget.yaml', which is not there. A build action reads the files that its",
     ),
     "experiments/gsm8k_grpo/experiment.py": (
         'import socket; socket.create_connection(("127.0.0.1", 9))',
@@ -91,29 +91,30 @@ def compare(checkout: Path, folder: Path) -> int:
     copy_tracked(checkout, other)
     second, third = folder / "base-2", folder / "base-3"
     one_process, local = ("--strategy=RlPreflight=sandboxed",), ("--strategy=RlPreflight=local",)
-    unsandboxed = ("--noworker_sandboxing", "--noexperimental_worker_multiplex_sandboxing")
+    sandboxed = ("--worker_sandboxing", "--experimental_worker_multiplex_sandboxing")
+    many = "non-sandboxed RlPreflight multiplex-worker"
     ways = [
         # The first is the checkout's own output base, which has its wheels already.
         Way("worker", checkout, None),
         Way("one process in linux-sandbox", checkout, None, one_process, "linux-sandbox"),
         Way("one process without a sandbox", checkout, None, local, "local"),
-        Way("another output base", checkout, second, worker="sandboxed RlPreflight multiplex-worker"),
+        Way("another output base", checkout, second, worker=many),
         Way(
-            "worker without a sandbox",
+            "worker in Bazel's sandbox",
             checkout,
             second,
-            unsandboxed,
-            worker="non-sandboxed RlPreflight multiplex-worker",
+            sandboxed,
+            worker="sandboxed RlPreflight multiplex-worker",
         ),
         Way(
             "worker of one request at a time",
             checkout,
             second,
             ("--noworker_multiplex",),
-            worker="sandboxed RlPreflight worker",
+            worker="non-sandboxed RlPreflight worker",
         ),
-        Way("another checkout", other, third, worker="sandboxed RlPreflight multiplex-worker"),
-        Way("PYTHONHASHSEED=1", other, third, worker="sandboxed RlPreflight multiplex-worker", seed="1"),
+        Way("another checkout", other, third, worker=many),
+        Way("PYTHONHASHSEED=1", other, third, worker=many, seed="1"),
         Way("PYTHONHASHSEED=2, one process", other, third, one_process, "linux-sandbox", seed="2"),
     ]
     results: list[bool] = []

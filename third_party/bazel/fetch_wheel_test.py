@@ -204,6 +204,21 @@ def test_another_hash_is_refused(folder: Path) -> None:
 
 
 @needs_pip
+def test_wheels_that_were_carried_over_are_found_by_the_users_own_configuration(folder: Path) -> None:
+    """As docs/maintainer.md has it: a folder of wheels, named in pip.conf, and no index."""
+    requirement = make_wheel(folder / "index", MEMBERS)
+    configuration = folder / ".config/pip/pip.conf"
+    configuration.parent.mkdir(parents=True)
+    configuration.write_text(f"[global]\nno-index = true\nfind-links = {folder / 'index'}\n")
+    (folder / "requirement.txt").write_text(requirement)
+    assert PYTHON is not None
+    command = [PYTHON, "-B", str(SCRIPT.resolve()), "requirement.txt", "--"]
+    # no proxy and no index: nothing but the folder can have it
+    subprocess.run(command, env={"PATH": os.defpath, "HOME": str(folder)}, cwd=folder, check=True)
+    assert (folder / "site-packages/demo/__init__.py").read_text() == MEMBERS["demo/__init__.py"]
+
+
+@needs_pip
 def test_a_marker_that_excludes_this_machine(folder: Path) -> None:
     requirement = make_wheel(folder / "index", MEMBERS).replace("==1.0", '==1.0 ; sys_platform == "win32"')
     result = fetch(folder, requirement)

@@ -148,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse_flags.ArgumentParser(prog="preflight", description=__doc__, inherited_absl_flags=None)
     parser.add_argument("--label", required=True, help="label of the rl_experiment target")
     parser.add_argument("--main", required=True, help="the experiment's Python file")
+    parser.add_argument("--src", action="append", default=[], help="Python file it may import; repeatable")
     parser.add_argument("--version", required=True, help="artifact version")
     parser.add_argument("--stage", required=True, help="default terminal stage")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=TEXT", help="option of main()")

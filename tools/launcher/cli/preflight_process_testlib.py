@@ -29,9 +29,9 @@ ARGUMENTS = (
 BODY = '    qwen, gsm8k = inputs.model("qwen3-0.6b"), inputs.dataset("gsm8k")\n'
 
 
-def start_worker(log: Path) -> WorkerProcess:
-    """The preflight binary as Bazel starts a worker; `log` takes what it says beside the protocol."""
-    return WorkerProcess([str(BINARY), "--persistent_worker"], log)
+def start_worker(log: Path, folder: Path | None = None, temporary: Path | None = None) -> WorkerProcess:
+    """The preflight binary as Bazel starts a worker; see WorkerProcess."""
+    return WorkerProcess([str(BINARY), "--persistent_worker"], log, folder, temporary)
 
 
 def folder(place: Path, source: str | None = None) -> str:

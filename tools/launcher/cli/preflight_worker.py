@@ -1,6 +1,8 @@
 """The preflight binary as Bazel's persistent worker."""
 
+import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from tools.launcher.catalog.load import (
 )
 from tools.launcher.cli import experiment_boundary, preflight_action
 from tools.launcher.cli.card_reader import CardReader, Parse
+from tools.launcher.cli.declared_inputs import enter_folder_of_inputs
 from tools.launcher.cli.experiment_module import ExperimentError
 from tools.launcher.documents.strict_yaml import DocumentError
 from tools.launcher.worker.protocol import ProtocolError, WorkRequest
@@ -26,8 +29,30 @@ _SHARED: dict[str, Parse[object]] = {
 """Flag -> how its file is read. Many experiments have these files in common."""
 
 
+_WITHOUT = "build with --strategy=RlPreflight=sandboxed, which needs no worker"
+
+
 def serve_preflights() -> int:
     """Run preflights as Bazel asks for them until it has no more, and return the worker's exit status."""
+    try:
+        folders = tempfile.mkdtemp(prefix="slipway-preflight-")
+    except OSError as error:
+        sys.stderr.write(
+            f"error: no folder for the inputs of experiments: {error}. Free some, or {_WITHOUT}\n"
+        )
+        return 1
+    try:
+        _serve_in(Path(folders))
+    except ProtocolError as error:
+        sys.stderr.write(f"error: {error}. Report it; until then {_WITHOUT}\n")
+        return 1
+    finally:
+        # A process that an experiment left behind may still write there.
+        shutil.rmtree(folders, ignore_errors=True)
+    return 0
+
+
+def _serve_in(folders: Path) -> None:
     cards = CardReader()
 
     def prepare(request: WorkRequest) -> None:
@@ -36,17 +61,21 @@ def serve_preflights() -> int:
             if parse := _SHARED.get(flag):
                 _remember(cards, parse, str(Path(request.folder, path)))
 
-    def preflight(arguments: Sequence[str]) -> int:
+    def preflight(request: WorkRequest) -> int:
+        arguments: Sequence[str] = request.arguments
+        # Else Bazel has made a folder for it.
+        if not request.folder:
+            try:
+                arguments = enter_folder_of_inputs(arguments, folders / str(request.id))
+            except OSError as error:
+                sys.stderr.write(f"error: the inputs cannot be linked: {error}. Free space in {folders}\n")
+                return 1
         return preflight_action.main(arguments, cards, enclose=experiment_boundary.enforce)
 
-    try:
-        serve(preflight, prepare)
-    except ProtocolError as error:
-        sys.stderr.write(
-            f"error: {error}. Build with --strategy=RlPreflight=sandboxed, which needs no worker, and report it\n"
-        )
-        return 1
-    return 0
+    def finish(request: WorkRequest) -> None:
+        shutil.rmtree(folders / str(request.id), ignore_errors=True)
+
+    serve(preflight, prepare, finish)
 
 
 def _remember(cards: CardReader, parse: Parse[object], path: str) -> None:

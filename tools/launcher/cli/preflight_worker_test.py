@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from tools.launcher.cli.preflight_action import OUTPUTS
 from tools.launcher.cli.preflight_process_testlib import (
     ARGUMENTS,
     CARDS,
+    EXPERIMENT,
     changed,
     folder,
     one_shot,
@@ -200,8 +202,120 @@ def test_what_is_no_protocol_ends_in_a_sentence(tmp_path):
         assert process.ended() == 1
     assert process.log.read_text() == (
         "error: a work request is a list, not an object. "
-        "Build with --strategy=RlPreflight=sandboxed, which needs no worker, and report it\n"
+        "Report it; until then build with --strategy=RlPreflight=sandboxed, which needs no worker\n"
     )
+
+
+@pytest.fixture
+def without_sandbox(tmp_path):
+    """A worker which Bazel does not sandbox, in a folder with more than what is declared; its temporary files."""
+    root, temporary = tmp_path / "_main", tmp_path / "temporary"
+    temporary.mkdir()
+    folder(root)
+    (root / "experiments/gsm8k_grpo/steps.txt").write_text("100")
+    (root / "experiments/gsm8k_grpo/undeclared.py").write_text("STEPS = 100\n")
+    (root / "experiments/gsm8k_grpo/declared.py").write_text("STEPS = 'found'\n")
+    with start_worker(tmp_path / "log", root, temporary) as process:
+        yield process, root, temporary
+        process.close_input()
+        assert process.ended() == 0
+        assert process.log.read_text() == ""
+        assert list(temporary.iterdir()) == []
+
+
+def test_without_a_sandbox_the_bytes_and_words_are_the_same(without_sandbox, expected):
+    process, root, temporary = without_sandbox
+    for _ in range(2):
+        assert process.call(*ARGUMENTS) == {"requestId": 1, "exitCode": 0, "output": expected[1]}
+        assert outputs(root) == expected[0]
+        # The folder of a request goes with its answer.
+        [folders] = temporary.iterdir()
+        assert list(folders.iterdir()) == []
+        for path in root.glob("out.*"):
+            path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        (
+            'open("experiments/gsm8k_grpo/steps.txt")',
+            "the experiment reads 'experiments/gsm8k_grpo/steps.txt', which is not there. A build action reads the files",
+        ),
+        ("import experiments.gsm8k_grpo.undeclared", "No module named 'experiments.gsm8k_grpo.undeclared'"),
+        (
+            'import os\nraise ValueError(sorted(os.listdir("experiments/gsm8k_grpo")), os.path.basename(os.getcwd()))',
+            "ValueError: (['declared.py', 'experiment.py'], '_main')",
+        ),
+        (
+            "from experiments.gsm8k_grpo.declared import STEPS\nraise ValueError(STEPS)",
+            "ValueError: found",
+        ),
+    ],
+)
+def test_without_a_sandbox_only_what_is_declared_is_there(without_sandbox, code, problem):
+    process, root, _ = without_sandbox
+    (root / EXPERIMENT).write_text(with_code(code))
+    # A file that is named twice is there once.
+    sources = ("--src=experiments/gsm8k_grpo/declared.py", f"--src={EXPERIMENT}")
+    answer = process.call(*ARGUMENTS, *sources)
+    assert answer["exitCode"] == 1 and problem in answer["output"]
+
+
+def test_an_experiment_that_is_cancelled_leaves_no_folder(without_sandbox, tmp_path):
+    process, root, temporary = without_sandbox
+    alive = Alive(tmp_path)
+    (root / EXPERIMENT).write_text(
+        with_code(f"import os\nos.close(os.open({str(alive.pipe)!r}, os.O_RDONLY))\nwhile True: pass")
+    )
+    process.send(requestId=7, arguments=ARGUMENTS)
+    os.close(os.open(alive.pipe, os.O_WRONLY))  # it is there
+    [folders] = temporary.iterdir()
+    assert [path.name for path in folders.iterdir()] == ["7"]
+    process.send(requestId=7, cancel=True)
+    assert process.answer() == {"requestId": 7, "wasCancelled": True}
+    assert list(folders.iterdir()) == []
+
+
+def test_sigterm_leaves_no_folder(tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with start_worker(tmp_path / "log", tmp_path, temporary) as process:
+        process.call("--label=x")  # it is up
+        assert len(list(temporary.iterdir())) == 1
+        process.signal(signal.SIGTERM)
+        process.ended()
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_worker_without_a_place_for_folders_says_so(tmp_path):
+    (tmp_path / "file").touch()
+    code = (
+        "import sys, tempfile\n"
+        f"tempfile.tempdir = {str(tmp_path / 'file')!r}\n"
+        "from tools.launcher.cli.preflight_worker import serve_preflights\n"
+        "sys.exit(serve_preflights())"
+    )
+    with WorkerProcess(["-c", code], tmp_path / "log") as process:
+        assert process.ended() == 1
+    told = process.log.read_text()
+    assert told.startswith("error: no folder for the inputs of experiments: [Errno 20] Not a directory: ")
+    assert told.endswith(
+        ". Free some, or build with --strategy=RlPreflight=sandboxed, which needs no worker\n"
+    )
+
+
+def test_inputs_that_cannot_be_linked_are_an_answer(without_sandbox):
+    process, _, temporary = without_sandbox
+    assert process.call(*ARGUMENTS)["exitCode"] == 0
+    [folders] = temporary.iterdir()
+    folders.rmdir()
+    folders.touch()
+    answer = process.call(*ARGUMENTS)
+    assert answer["exitCode"] == 1
+    assert answer["output"].startswith("error: the inputs cannot be linked: ")
+    assert answer["output"].endswith(f". Free space in {folders}\n")
+    folders.unlink()
 
 
 def test_one_process_loads_nothing_of_the_worker(tmp_path):

@@ -1,6 +1,7 @@
 """rl_preflight: the rule whose action is preflight."""
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
+load(":archive.bzl", "PythonArchiveInfo", "run_archive")
 load(":names.bzl", "line_problem")
 load(":providers.bzl", "CardInfo", "RlExperimentInfo", "RuntimeManifestInfo")
 
@@ -51,6 +52,7 @@ def _rl_preflight_impl(ctx):
     args.set_param_file_format("multiline")
     args.add("//%s:%s" % (ctx.label.package, ctx.label.name), format = "--label=%s")
     args.add(ctx.file.main, format = "--main=%s")
+    args.add_all(ctx.files.srcs, format_each = "--src=%s")
     args.add(ctx.attr.version, format = "--version=%s")
     args.add(ctx.attr.stage, format = "--stage=%s")
     for name in sorted(ctx.attr.options):
@@ -68,9 +70,10 @@ def _rl_preflight_impl(ctx):
     for name in sorted(planned):
         args.add(planned[name], format = "--{}_out=%s".format(name))
 
-    ctx.actions.run(
-        executable = ctx.executable._preflight,
-        arguments = [args],
+    run_archive(
+        ctx,
+        ctx.attr._preflight[PythonArchiveInfo],
+        args,
         inputs = [ctx.file.main, manifest, cluster] + ctx.files.srcs + ctx.files.versions + models + datasets,
         outputs = planned.values(),
         env = {
@@ -166,9 +169,9 @@ The build fails, with every violation in one message, when a check refuses the e
             allow_single_file = [".yaml"],
         ),
         "_preflight": attr.label(
-            default = "//tools/launcher/cli:preflight",
-            executable = True,
+            default = "//tools/launcher/cli:preflight_program",
             cfg = "exec",
+            providers = [PythonArchiveInfo],
         ),
         "_report": attr.label(
             default = "//tools/launcher/cli:report_writer",

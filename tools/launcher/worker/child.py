@@ -5,13 +5,13 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NoReturn
 
 from tools.launcher.worker.protocol import WorkRequest
 
-Action = Callable[[Sequence[str]], int]
-"""Runs the action of these arguments in the working directory and returns its exit status."""
+Action = Callable[[WorkRequest], int]
+"""Runs the action of a request, whose folder is the working directory, and returns its exit status."""
 
 _MOST_DESCRIPTORS = 1024  # Of the parent; it has a handful and one for each action.
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -25,7 +25,7 @@ def run_in_child(action: Action, request: WorkRequest, print_to: int, parent: in
 
     Args:
         action: what to run.
-        request: its arguments and folder.
+        request: what it is called with.
         print_to: descriptor that takes what the action prints.
         parent: process id of the worker.
     """
@@ -34,7 +34,7 @@ def run_in_child(action: Action, request: WorkRequest, print_to: int, parent: in
         _leave_the_worker(print_to, parent)
         if request.folder:
             os.chdir(request.folder)
-        status = _run(action, request.arguments)
+        status = _run(action, request)
         sys.stdout.flush()
     except BaseException:
         status = 1
@@ -45,10 +45,10 @@ def run_in_child(action: Action, request: WorkRequest, print_to: int, parent: in
         os._exit(status & 0xFF)
 
 
-def _run(action: Action, arguments: Sequence[str]) -> int:
+def _run(action: Action, request: WorkRequest) -> int:
     """The exit status that Python would give a process of this action; what it prints then is printed."""
     try:
-        return action(arguments)
+        return action(request)
     except SystemExit as ended:
         if ended.code is None or isinstance(ended.code, int):
             return ended.code or 0

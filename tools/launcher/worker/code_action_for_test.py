@@ -1,17 +1,16 @@
 """A worker whose actions are Python code: the first argument is run, a number in `status` is its exit status."""
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 from tools.launcher.worker.protocol import WorkRequest
 from tools.launcher.worker.server import serve
 
 
-def run_code(arguments: Sequence[str]) -> int:
+def run_code(request: WorkRequest) -> int:
     """Run the code."""
-    names: dict[str, Any] = {"status": 0, "arguments": arguments}
-    exec(arguments[0], names)
+    names: dict[str, Any] = {"status": 0, "arguments": request.arguments}
+    exec(request.arguments[0], names)
     status: int = names["status"]
     return status
 
@@ -21,6 +20,11 @@ def prepare(request: WorkRequest) -> None:
     print("prepared", request.id)
 
 
+def finish(request: WorkRequest) -> None:
+    """Print as well."""
+    print("finished", request.id)
+
+
 if __name__ == "__main__":
     exec(" ".join(sys.argv[1:]))
-    serve(run_code, prepare)
+    serve(run_code, prepare, finish)

@@ -42,7 +42,11 @@ class _Running:
     cancelled: bool = False
 
 
-def serve(action: Action, prepare: Callable[[WorkRequest], None]) -> None:
+Hook = Callable[[WorkRequest], None]
+"""What the parent does for one request. It must not raise, and must not run what an action brings with it."""
+
+
+def serve(action: Action, prepare: Hook, finish: Hook) -> None:
     """Answer Bazel's requests on standard input until it closes it, or until SIGTERM.
 
     No child outlives it.
@@ -50,7 +54,8 @@ def serve(action: Action, prepare: Callable[[WorkRequest], None]) -> None:
     Args:
         action: runs one action; called in a child.
         prepare: called in the parent before each child is made, for what is read once and used by many.
-            It must not raise, and must not run what an action brings with it.
+        finish: called in the parent after each child has ended, however it did, and before it is answered.
+            Not called for children that end with the worker.
 
     Raises:
         ProtocolError: Bazel sent what is no request.
@@ -62,7 +67,7 @@ def serve(action: Action, prepare: Callable[[WorkRequest], None]) -> None:
     # Standard output is the protocol's. What anything else prints goes to standard error, the worker's log.
     responses = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    server = _Server(action, prepare, responses)
+    server = _Server(action, prepare, finish, responses)
     try:
         server.run()
     except BrokenPipeError:
@@ -72,8 +77,9 @@ def serve(action: Action, prepare: Callable[[WorkRequest], None]) -> None:
 
 
 class _Server:
-    def __init__(self, action: Action, prepare: Callable[[WorkRequest], None], responses: BinaryIO) -> None:
-        self._action, self._prepare, self._responses = action, prepare, responses
+    def __init__(self, action: Action, prepare: Hook, finish: Hook, responses: BinaryIO) -> None:
+        self._action, self._prepare, self._finish = action, prepare, finish
+        self._responses = responses
         self._process = os.getpid()
         self._running: dict[int, _Running] = {}
         self._selector = selectors.DefaultSelector()
@@ -174,6 +180,7 @@ class _Server:
     def _forget(self, running: _Running) -> None:
         _close_output(running, self._selector)
         del self._running[running.request.id]
+        self._finish(running.request)
 
 
 def _noted(_number: int, _frame: object) -> None: ...

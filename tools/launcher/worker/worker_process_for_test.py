@@ -17,20 +17,28 @@ PATIENCE = 60
 class WorkerProcess:
     """A worker that runs until the `with` ends."""
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], log: Path, folder: Path | None = None, temporary: Path | None = None
+    ) -> None:
         """Start it.
 
         Args:
             command: arguments of the interpreter.
             log: takes its standard error.
+            folder: its working directory; that of this process if there is none.
+            temporary: where it makes temporary files, absolute; the system's place if there is none.
         """
+        environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+        if temporary is not None:
+            environment["TMPDIR"] = str(temporary)
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env={"PATH": os.defpath, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(sys.path)},
+                cwd=folder,
+                env=environment,
             )
         self.pid = self._process.pid
         self.log = log

@@ -8,14 +8,11 @@ load("@{hub}//:locked.bzl", "locked")
 
 package(default_visibility = ["//visibility:public"])
 
-_FILES = glob(["site-packages/**"])
-
-# A large wheel is one source directory: an action or a runfiles tree gets one
-# link for it instead of one for each of its files. A persistent worker of many
-# requests sees files only; what such a tool needs are small wheels.
+# The wheel is one source directory: an action or a runfiles tree gets one link
+# for it instead of one for each of its files.
 py_library(
     name = "pkg",
-    data = _FILES if len(_FILES) <= 400 else ["site-packages"],
+    data = ["site-packages"],
     imports = ["site-packages"],
     deps = [
 {deps}    ],
