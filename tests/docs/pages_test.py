@@ -126,7 +126,16 @@ def test_its_scripts_call_what_there_is():
 def test_queries_are_one_line_each_and_every_page_is_linked():
     assert all(command.startswith("tools/bazel ") for command in commands(Path("docs/queries.md")))
     linked = "".join(page.read_text(encoding="utf-8") for page in documents(Path()))
-    for name in ("researcher", "operator", "maintainer", "from-marin", "scope", "queries", "comfort"):
+    for name in (
+        "researcher",
+        "operator",
+        "maintainer",
+        "from-marin",
+        "scope",
+        "queries",
+        "comfort",
+        "sweeps",
+    ):
         assert f"{name}.md)" in linked, name
 
 

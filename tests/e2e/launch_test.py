@@ -263,7 +263,7 @@ def test_an_altered_document_is_refused_before_anything_starts(state, tmp_path):
 def test_an_unknown_stage_names_the_known_ones(state):
     done = here(state, "launch", *files_of("cat_count"), "--stage=evaluate")
     assert done.returncode == 2
-    assert "--stage=evaluate does not end this graph. Its stages: rl" in done.stderr
+    assert "--stage=evaluate does not end this graph. Its stages: import, rl" in done.stderr
 
 
 if __name__ == "__main__":

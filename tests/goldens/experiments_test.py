@@ -19,7 +19,7 @@ from tools.launcher.rehearsal.document import read_document
 from tools.launcher.submit.gates.shape import differences, shape_of
 
 RUNTIME = "third_party/marinskyrl/81ae0ef7.yaml"
-FOLDERS = sorted(path.parent for path in Path("experiments").glob("*/experiment.py"))
+FOLDERS = sorted(path.parents[1] for path in Path("experiments").glob("*/golden/launch.yaml"))
 CARD_FLAGS = {"models": "model", "datasets": "dataset"}
 
 # An experiment, what its source says, what somebody writes instead, and the id that names the mistake.

@@ -9,6 +9,7 @@ PACKAGES = [
     "experiments/gsm8k_async",
     "experiments/gsm8k_chain",
     "experiments/gsm8k_grpo",
+    "experiments/gsm8k_sweep",
     "experiments/moe_ep8",
     "experiments/swe_agents",
     "tests",

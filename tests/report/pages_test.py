@@ -3,6 +3,7 @@
 import html.parser
 import re
 import sys
+import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from tests.report.plans_testlib import PLANS
 from tools.launcher.render.detail import NoDetail, detail_of
 from tools.launcher.render.layout import gpus_of
-from tools.launcher.render.plan import LaunchPlan
+from tools.launcher.render.plan import LaunchPlan, PlannedArtifact
 from tools.launcher.render.report import gpu_hours, report_html
+from tools.launcher.render.report_artifacts import artifact_graph
 from tools.launcher.rl.recipe import leaves
 from tools.launcher.submit.gates.budget import BudgetFacts, most_gpu_hours
 
@@ -191,6 +193,35 @@ def test_the_hours_are_those_of_the_budget_gate(plans):
             coordinator_timeout_hours=24,
         )
         assert gpu_hours(detail_of(plan).layout, detail_of(plan).deadline) == most_gpu_hours(facts)
+
+
+@pytest.mark.parametrize("sources", [1, 11, 40, 400])
+def test_the_artifact_graph_has_room_for_many_sources_and_long_names(plans, sources):
+    plan = plans["colocated_1x8"]
+    data = [
+        PlannedArtifact(
+            stage="s" * 100,
+            kind="dataset",
+            identity=f"{'d' * 200}{index}@2026.11.30:aaaaaaaa",
+            path="s3://x",
+            adopted=True,
+        )
+        for index in range(sources)
+    ]
+    run = PlannedArtifact(
+        stage="rl",
+        kind="skyrl",
+        identity="x@1:bbbbbbbb",
+        path="s3://y",
+        deps=tuple(item.identity for item in data),
+    )
+    page = artifact_graph(plan.model_copy(update={"artifacts": (*data, run)}), detail_of(plan).retention)
+    picture = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])
+    boxes = [rect for rect in picture.iter("rect") if rect.get("rx") == "3"]
+    assert len(boxes) == sources + 1
+    for box in boxes:
+        assert int(box.attrib["width"]) >= 200 and int(box.attrib["x"]) + int(box.attrib["width"]) <= 340
+    assert all(len("".join(text.itertext())) < 140 for text in picture.iter("text"))
 
 
 def test_an_authors_text_stays_text(plans):

@@ -77,7 +77,7 @@ def colocated_1x8() -> LaunchPlan:
     score = evaluate(
         run, name="users/lab/tests/colocated-score", version=VERSION, env_class="gsm8k", episodes=8, seed=1
     )
-    return _planned((score,), "colocated_1x8", stage="evaluate")
+    return _planned((score,), "colocated_1x8")
 
 
 def moe_8x8() -> LaunchPlan:
@@ -259,15 +259,13 @@ _COMMON: dict[str, Any] = {
 }
 
 
-def _planned(
-    terminals: tuple[ArtifactStep, ...], name: str, *, stage: str = "rl", smoke: str | None = None
-) -> LaunchPlan:
+def _planned(terminals: tuple[ArtifactStep, ...], name: str, *, smoke: str | None = None) -> LaunchPlan:
     planned = plan_experiment(
         terminals,
         inputs(),
         label=f"//tests/report:{name}",
         options={"scale": "full"},
-        stage=stage,
+        stage="rl",
         smoke=smoke,
         ledger=VersionLedger(),
     )

@@ -161,6 +161,66 @@ targets_test = unittest.make(
     attrs = {"rules": attr.string_list_dict(doc = "Target of the package -> its kind, then its tags.")},
 )
 
+_POINTS = ["grid_lr_1e_6_seed_1", "grid_lr_1e_6_seed_2", "grid_lr_2e_6_seed_1"]
+
+def _sweep_targets_impl(ctx):
+    env = unittest.begin(ctx)
+    verbs = {"grid." + verb: ["rl_verb", "manual"] for verb in ["launch", "pin", "plan"]}
+    made = {name: kind_and_tags for name, kind_and_tags in ctx.attr.rules.items() if name.startswith("grid")}
+    asserts.equals(env, verbs | {"grid": ["rl_sweep_table", "manual"]}, {
+        name: kind_and_tags
+        for name, kind_and_tags in made.items()
+        if not name.startswith("grid_")
+    })
+    asserts.equals(env, _POINTS, sorted([name for name in made if name.startswith("grid_") and "." not in name]))
+
+    # Each is an experiment with all that belongs to one.
+    for point in _POINTS:
+        asserts.equals(env, ["rl_preflight", "manual"], made[point])
+        asserts.equals(env, ["rl_preflight_test", "manual", "rl_check"], made[point + ".preflight_test"])
+        for verb in ["launch", "pin", "plan", "rehearse", "report"]:
+            asserts.equals(env, ["rl_verb", "manual"], made["{}.{}".format(point, verb)])
+    return unittest.end(env)
+
+sweep_targets_test = unittest.make(
+    _sweep_targets_impl,
+    attrs = {"rules": attr.string_list_dict(doc = "Target of the package -> its kind, then its tags.")},
+)
+
+def _sweep_table_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    launches = [point + ".launch.yaml" for point in _POINTS]
+    asserts.equals(env, ["grid.sweep.json"] + launches, [file.basename for file in target[DefaultInfo].files.to_list()])
+    asserts.equals(env, launches, [file.basename for file in target[OutputGroupInfo].launch.to_list()])
+    actions = [action for action in analysistest.target_actions(env) if action.mnemonic == "RlSweep"]
+    asserts.equals(env, 1, len(actions))
+
+    # From plans and graphs alone.
+    read = [file.basename for file in actions[0].inputs.to_list() if file.owner.package == ctx.label.package]
+    asserts.equals(
+        env,
+        sorted([point + suffix for point in _POINTS for suffix in [".graph.json", ".plan.json"]]),
+        sorted([name for name in read if name.startswith("grid_")]),
+    )
+    return analysistest.end(env)
+
+sweep_table_test = analysistest.make(_sweep_table_impl)
+
+def _sweep_verb_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    asserts.equals(env, ["TemplateExpand"], _own_mnemonics(env))
+    files = [point + suffix for point in _POINTS for suffix in [".digest", ".graph.json", ".launch.yaml", ".plan.json"]]
+    asserts.equals(
+        env,
+        sorted(files + ["cluster.yaml", "grid.launch", "grid.sweep.json"]),
+        _runfiles_of_package(ctx, target),
+    )
+    return analysistest.end(env)
+
+sweep_verb_test = analysistest.make(_sweep_verb_impl)
+
 def rules_of_package():
     """Returns target -> kind and tags of the rules that the package has so far."""
     return {

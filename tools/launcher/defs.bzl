@@ -4,6 +4,7 @@ load("//tools/launcher/private:cards.bzl", _cluster_card = "cluster_card", _data
 load("//tools/launcher/private:digest_manifest.bzl", _digest_manifest = "digest_manifest")
 load("//tools/launcher/private:experiment.bzl", _rl_experiment = "rl_experiment")
 load("//tools/launcher/private:preflight.bzl", _rl_preflight = "rl_preflight")
+load("//tools/launcher/private:sweep.bzl", _rl_sweep = "rl_sweep")
 
 cluster_card = _cluster_card
 dataset_card = _dataset_card
@@ -11,4 +12,5 @@ digest_manifest = _digest_manifest
 model_card = _model_card
 rl_experiment = _rl_experiment
 rl_preflight = _rl_preflight
+rl_sweep = _rl_sweep
 runtime_manifest = _runtime_manifest

@@ -43,7 +43,7 @@ def build_manifest(workspace: Workspace, targets: str) -> DigestManifest:
             f"bazel query in {workspace.folder} ended with {asked.status}: {first_error(asked.stderr)}. "
             "Correct the sources, or --targets"
         )
-    labels = [_canonical(line) for line in asked.stdout.split()]
+    labels = [_canonical(line) for line in asked.stdout.splitlines()]
     refused = {f"//{package}": _last_line(said) for package, said in _BROKEN.findall(asked.stderr)}
     if asked.status == PARTLY and not refused:
         raise BazelProblem(

@@ -32,6 +32,7 @@ first build of that checkout fetches and builds everything and takes minutes.
 
   recipe    something else is learned: it needs a new version, unless nobody launched the old one
   launch    the same recipe in another place, or with other limits
+  graph     the same launch document, and another deadline, other credentials, or other steps after training
   refused   it built before and does not build now
 
 Exit status: 0 it could be told, 1 --fail-on says so, 2 wrong usage, 4 Bazel or git could not answer.
@@ -80,6 +81,9 @@ def run(flags: Any) -> int:
     except BazelProblem as problem:
         sys.stderr.write(f"error: {problem}\n")
         return exit_codes.UNKNOWN
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted: nothing was told; what is built already is kept for the next call\n")
+        return exit_codes.INTERRUPTED
     report = affected_report(base.manifest, head.manifest, names=(base.name, head.name))
     _FORMATS[flags.format](report)
     failed = flags.fail_on == "recipe" and report.touches_recipe()

@@ -5,9 +5,12 @@ tests/affected/two_revisions.py asks the real one.
 """
 
 import ast
+import fcntl
 import json
+import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from tools.launcher.cli.affected_build import build_manifest
 from tools.launcher.cli.affected_events import BuildEvents
 from tools.launcher.cli.built_experiment_testlib import build, source_of
 from tools.launcher.cli.commands import run
+from tools.launcher.compare.beside import beside_digest
 from tools.launcher.compare.digest_manifest import DigestManifest, dump_manifest
 
 STAND_IN = """
@@ -189,6 +193,81 @@ def test_the_users_repository_is_as_before(workspace):
     assert not (checkout / "staged").exists()
 
 
+def kept(workspace: Path) -> Path:
+    """The folder of the workspace's other revisions, without the digests of the last call."""
+    shutil.rmtree(workspace.parent / "cache" / "slipway" / "digests")
+    (home,) = (workspace.parent / "cache" / "slipway" / "revisions").iterdir()
+    return home
+
+
+def lock_of_a_git_that_was_ended(home: Path) -> None:
+    (home / "index.lock").touch()
+
+
+def a_checkout_that_was_cut_off(home: Path) -> None:
+    """It wrote files, and its index was not written yet."""
+    (home / "unfinished").touch()
+    (home / "checkout" / "state.json").write_text(json.dumps(state(of_no_revision=["a", "a"])))
+    (home / "checkout" / "of_another_revision").touch()
+
+
+def a_checkout_that_somebody_deleted(home: Path) -> None:
+    shutil.rmtree(home / "checkout")
+
+
+@pytest.mark.parametrize(
+    "left", [lock_of_a_git_that_was_ended, a_checkout_that_was_cut_off, a_checkout_that_somebody_deleted]
+)
+def test_what_an_earlier_call_left_is_put_right(workspace, capsys, left):
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    first = capsys.readouterr().out
+    home = kept(workspace)
+    left(home)
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    assert capsys.readouterr().out == first
+    assert not (home / "checkout" / "of_another_revision").exists()
+
+
+def test_a_sparse_checkout_of_the_user_is_none_of_the_revisions(workspace):
+    git(workspace, "config", "core.sparseCheckout", "true")
+    (workspace / ".git" / "info").mkdir(exist_ok=True)
+    (workspace / ".git" / "info" / "sparse-checkout").write_text("/state.json\n")
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+
+
+def test_two_at_once_take_turns_and_say_so(workspace, capsys):
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    home = kept(workspace)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        threading.Timer(0.2, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
+        assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    assert "waiting: another command builds a revision of this workspace\n" in capsys.readouterr().err
+
+
+def test_a_workspace_that_was_elsewhere(workspace, monkeypatch, capsys):
+    (workspace / "moved").mkdir()
+    git(workspace, "mv", "state.json", "moved")
+    git(workspace, "commit", "-qm", "x")
+    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(workspace / "moved"))
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.USAGE
+    short = git(workspace, "rev-parse", "HEAD~1")[:12]
+    assert capsys.readouterr().err == (
+        f"error: {short} has no folder that the workspace {workspace / 'moved'} is now. Name a later revision\n"
+    )
+
+
+def test_interrupted_says_what_is_kept(workspace, monkeypatch, capsys):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tools.launcher.cli.affected_states.build_manifest", interrupted)
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.INTERRUPTED
+    assert capsys.readouterr().err.endswith(
+        "interrupted: nothing was told; what is built already is kept for the next call\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("flags", "status"), [([], exit_codes.OK), (["--fail-on=recipe"], exit_codes.FAILED)]
 )
@@ -322,7 +401,9 @@ def test_the_action_of_a_manifest(tmp_path):
     assert affected_manifest_main.main([f"@{params}"]) == 0
     (entry,) = json.loads(out.read_text())["experiments"].items()
     recipe, launch = (line.split(":")[1] for line in Path(files["digest"]).read_text().splitlines())
-    assert entry == ("//x:y", {"launch": launch, "recipe": recipe, "version": "2026.09.21"})
+    beside = beside_digest(json.loads(Path(files["graph"]).read_text()))
+    wanted = {"graph": beside, "launch": launch, "recipe": recipe, "version": "2026.09.21"}
+    assert entry == ("//x:y", wanted)
 
 
 def test_the_manifest_of_this_repository_has_every_experiment():

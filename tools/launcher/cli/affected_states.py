@@ -10,13 +10,15 @@ from tools.launcher.cli.affected_bazel import Workspace
 from tools.launcher.cli.affected_build import build_manifest
 from tools.launcher.cli.affected_checkout import cache_folder, checkout_of, user_options
 from tools.launcher.cli.diff_git import GitProblem, commit_of, is_clean, tree_of
-from tools.launcher.cli.typed_paths import typed_path
+from tools.launcher.cli.lint_inputs import printable_path, read_document
 from tools.launcher.compare.digest_manifest import DigestManifest, dump_manifest, load_manifest
 from tools.launcher.documents.files import write_atomically
 from tools.launcher.documents.strict_yaml import DocumentError
 
 WORKING_TREE = "the working tree"
 _SHORT = 12
+_FORM = 2
+"""Of what is kept: a manifest of an older launcher knows less."""
 
 
 class Question(NamedTuple):
@@ -36,7 +38,7 @@ class Question(NamedTuple):
 
     def cache_file(self, tree: str) -> Path:
         """Where the manifest of a tree is kept: digests follow from its files and what is asked alone."""
-        asked = repr((self.targets, self.flags)).encode() + user_options(self.workspace)
+        asked = repr((_FORM, self.targets, self.flags)).encode() + user_options(self.workspace)
         name = f"{tree}-{hashlib.sha256(asked).hexdigest()[:_SHORT]}.json"
         return cache_folder(self.environ) / "digests" / name
 
@@ -54,13 +56,8 @@ def state_of_file(path: str) -> State:
     Raises:
         DocumentError: it cannot be read.
     """
-    try:
-        data = typed_path(path).read_bytes()
-    except OSError as error:
-        raise DocumentError(
-            path, "", f"the file cannot be read: {error.strerror}", "Correct the path"
-        ) from None
-    return State(path, load_manifest(data, source=path))
+    source = printable_path(path)
+    return State(source, load_manifest(read_document(path), source=source))
 
 
 def state_of_revision(question: Question, revision: str) -> State:
@@ -73,6 +70,10 @@ def state_of_revision(question: Question, revision: str) -> State:
     """
     commit = commit_of(question.workspace, revision)
     tree = tree_of(question.workspace, revision)
+    if commit is not None and tree is None:
+        raise GitProblem(
+            f"{commit[:_SHORT]} has no folder that the workspace {question.workspace} is now. Name a later revision"
+        )
     if commit is None or tree is None:
         raise GitProblem(
             f"'{revision}' is no revision of {question.workspace} and no file that ends in .json. Name a "

@@ -19,6 +19,7 @@ from tools.launcher.cli.run_place import (
     store_of,
 )
 from tools.launcher.cli.run_selection import NoSuchRun, find_unfinished_run, fits, short_name
+from tools.launcher.documents.printable import printable, printable_lines
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.jobs import IrisError, JobFacts
 from tools.launcher.observe.status import read_status
@@ -91,7 +92,7 @@ def _cancel(
     print(f"run: {record.key} ({record.state})")
     if record.state.is_final and is_over(record):
         why = f": {record.reason}" if record.reason else ""
-        print(f"over already, nothing to cancel: {record.state}{why}")
+        _say(f"over already, nothing to cancel: {record.state}{why}")
         return exit_codes.OK
     refuse_values_in("--authorize", str(authorization), credentials_of(record), os.environ)
     place = place_of(record, store, flags, os.environ, who)
@@ -112,7 +113,7 @@ def _cancel(
             raise
         request_cancel(store, record, by=who, authorized=str(authorization))
         sys.stderr.write(
-            f"error: {error}. The request to cancel is on record: call this again, which goes on\n"
+            f"error: {printable_lines(str(error))}. The request to cancel is on record: call this again, which goes on\n"
         )
         return exit_codes.UNKNOWN
     return _show_outcome(outcome, store, place)
@@ -124,7 +125,7 @@ def _show_what_runs(
     """Print the run's jobs and how far it came, and return the latter."""
     coordinator_id = coordinator_id_of(gateway, record)
     for job in jobs:
-        print(f"{'coordinator' if job.job_id == coordinator_id else 'child'}: {job_words(job)}")
+        _say(f"{'coordinator' if job.job_id == coordinator_id else 'child'}: {job_words(job)}")
     if not works(jobs):
         print("no job of it works")
     status = read_status(record, store, place.place.objects(), gateway)
@@ -137,9 +138,9 @@ def _show_what_runs(
 
 def _show_outcome(outcome: CancelOutcome, store: ObjectStore, place: RunPlace) -> int:
     if outcome.end in (CancelEnd.UNREACHABLE, CancelEnd.STILL_WORKS):
-        sys.stderr.write(f"error: {outcome.message}\n")
+        sys.stderr.write(f"error: {printable_lines(outcome.message)}\n")
         return exit_codes.UNKNOWN
-    print(outcome.message)
+    _say(outcome.message)
     if outcome.end is CancelEnd.CANCELLED:
         was = works(outcome.was)
         print(f"was running: {', '.join(job.job_id for job in was) or 'nothing'}")
@@ -179,9 +180,9 @@ def _cancel_unrecorded(
     outcome = cancel_unrecorded(store, key, by=who, authorized=str(authorization))
     if outcome is None:
         return load_record(store, key)
-    print(outcome.message)
+    _say(outcome.message)
     return None
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)
+    print(printable(line), flush=True)

@@ -3,12 +3,13 @@
 import json
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tools.launcher.compare.render_text import Line
+if TYPE_CHECKING:  # who writes JSON compares nothing
+    from tools.launcher.compare.render_text import Line
 
 
-def write_lines(lines: Iterable[Line]) -> None:
+def write_lines(lines: "Iterable[Line]") -> None:
     """Write lines, in colour on a terminal."""
     write = _coloured if sys.stdout.isatty() else _plain
     for line in lines:
@@ -22,11 +23,11 @@ def write_json(value: Any) -> None:
     sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
 
 
-def _plain(line: Line) -> None:
+def _plain(line: "Line") -> None:
     sys.stdout.write(f"{line.text}\n")
 
 
-def _coloured(line: Line) -> None:
+def _coloured(line: "Line") -> None:
     from rich.console import Console
     from rich.text import Text
 

@@ -1,5 +1,6 @@
 """The commands of the launcher, each in a module of its own that is imported when it is asked for."""
 
+import gc
 import importlib
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,18 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "pin": (
         "pin_command",
         "write an experiment's version into its ledger; usually `bazel run //experiments/x:pin`",
+    ),
+    "sweep-plan": (
+        "sweep_plan_command",
+        "show the points of a sweep; usually `bazel run //experiments/x:plan`",
+    ),
+    "sweep-launch": (
+        "sweep_launch_command",
+        "launch the points of a sweep that are left; usually `bazel run //experiments/x:launch`",
+    ),
+    "sweep-pin": (
+        "sweep_pin_command",
+        "write the versions of a sweep's points into their ledger; usually `bazel run //experiments/x:pin`",
     ),
     "runs": ("runs_command", "list the runs on record"),
     "status": ("status_command", "show where a run stands"),
@@ -68,6 +81,14 @@ def usage() -> str:
     )
 
 
+def _near(name: str) -> str:
+    # Only for a word that is wrong: a start of the launcher should not load it.
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command line (without the program's name) and return its exit status."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -75,14 +96,17 @@ def run(arguments: Sequence[str]) -> int:
         return exit_codes.OK if arguments else exit_codes.USAGE
     name, *rest = arguments
     if name not in COMMANDS:
-        sys.stderr.write(f"launcher: no command '{name}'. Commands: {', '.join(COMMANDS)}\n")
+        sys.stderr.write(f"launcher: no command '{name}'{_near(name)}. Commands: {', '.join(COMMANDS)}\n")
         return exit_codes.USAGE
+    # Nothing that is imported becomes garbage; looking for it takes a tenth of the start.
+    gc.disable()
     # Not for --help, which needs none of it and is read most often.
     import argparse
 
     from absl.flags import argparse_flags
 
     module = importlib.import_module(f"tools.launcher.cli.{COMMANDS[name][0]}")
+    gc.enable()
     parser = argparse_flags.ArgumentParser(
         prog=f"launcher {name}",
         description=module.DESCRIPTION,

@@ -12,12 +12,12 @@ from tools.launcher.cli import exit_codes, plan_command
 from tools.launcher.cli.commands import COMMANDS, run
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.run_following import wait_on_disk
-from tools.launcher.cli.run_selection import NoSuchRun, find_run, select_run, short_name
+from tools.launcher.cli.run_selection import NoSuchRun, find_run, short_name
 from tools.launcher.iris.jobs import IrisUnreachable
 from tools.launcher.iris.local.state import LocalClusterError
 from tools.launcher.observe.run_testlib import Run
 from tools.launcher.store.file_store import FileStore
-from tools.launcher.store.records import RecordError, RunKey, append_event, list_records
+from tools.launcher.store.records import RecordError, RunKey, append_event
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,10 @@ def test_no_command_is_wrong_usage(capsys):
 
 def test_an_unknown_command_names_the_known_ones(capsys):
     assert run(["stauts"]) == exit_codes.USAGE
-    assert "no command 'stauts'. Commands: new, launch, rehearse, " in capsys.readouterr().err
+    assert (
+        "no command 'stauts' (did you mean status?). Commands: new, launch, rehearse, "
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -108,14 +111,65 @@ def test_runs_are_named_by_their_beginning(tmp_path):
         ("dogs", "c", 1),
     ):
         record(store, experiment, digit, ordinal, "x")
-    records = list_records(store)
-    assert short_name(select_run(records, "dogs")) == "dogs/cccccccc/1"
-    assert short_name(select_run(records, "cats/a")) == "cats/aaaaaaaa/2"
-    assert short_name(select_run(records, "cats/a/1")) == "cats/aaaaaaaa/1"
+    assert short_name(find_run(store, "dogs")) == "dogs/cccccccc/1"
+    assert short_name(find_run(store, None)) == "dogs/cccccccc/1"
+    assert short_name(find_run(store, "cats/a")) == "cats/aaaaaaaa/2"
+    assert short_name(find_run(store, "cats/a/1")) == "cats/aaaaaaaa/1"
     with pytest.raises(
         NoSuchRun, match="no run on record fits 'mice'. On record: cats/aaaaaaaa/1, cats/aaaaaaaa/2"
     ):
-        select_run(records, "mice")
+        find_run(store, "mice")
+    with pytest.raises(NoSuchRun, match=r"no run on record fits 'dogs/a'. On record: dogs/cccccccc/1$"):
+        find_run(store, "dogs/a")
+
+
+class Counting:
+    """A store that counts what is read of it."""
+
+    def __init__(self, store):
+        self.store, self.url, self.read = store, store.url, 0
+
+    def list(self, prefix):
+        return self.store.list(prefix)
+
+    def get(self, name):
+        self.read += 1
+        return self.store.get(name)
+
+
+def test_the_newest_of_many_runs_costs_one_read_each_and_names_are_few(tmp_path):
+    store = FileStore(tmp_path / "store")
+    for ordinal in range(1, 31):
+        record(store, "cats", "a", ordinal, "x")
+        for kind in ("submitted", "coordinator_started", "failed"):
+            key = RunKey(experiment="cats", launch_digest="a" * 64, ordinal=ordinal)
+            append_event(store, key, kind, "me", {"job_id": "/a/b"})
+    counting = Counting(store)
+    assert find_run(counting, "cats").key.ordinal == 30 and counting.read == 30 + 4
+    counting = Counting(store)
+    assert find_run(counting, "cats/a/7").key.ordinal == 7 and counting.read == 4
+    with pytest.raises(
+        NoSuchRun,
+        match=r"^no run on record fits 'cat'. On record: (cats/a+/\d+, ){11}cats/a+/\d+ and 18 more$",
+    ):
+        find_run(store, "cat")
+
+
+def test_the_newest_run_is_so_by_time_and_not_by_the_text_of_it(tmp_path):
+    """One writer gives milliseconds and another does not."""
+    store = FileStore(tmp_path / "store")
+    for ordinal, at in ((1, "2026-11-30T10:00:00.500Z"), (2, "2026-11-30T10:00:00Z")):
+        event = {
+            "schema": 1,
+            "event_id": "0" * 32,
+            "seq": 1,
+            "kind": "intent",
+            "at": at,
+            "by": "me",
+            "facts": {},
+        }
+        store.put_if_absent(f"runs/cats/{'a' * 64}/{ordinal}/events/0001.json", json.dumps(event).encode())
+    assert find_run(store, "cats").key.ordinal == 1
 
 
 def test_a_damaged_record_keeps_no_other_experiment_from_being_read(tmp_path):
@@ -124,8 +178,11 @@ def test_a_damaged_record_keeps_no_other_experiment_from_being_read(tmp_path):
     record(store, "dogs", "b", 1, "x")
     next((tmp_path / "store" / "runs" / "cats").rglob("*.json")).write_text("{")
     assert short_name(find_run(store, "dogs/b")) == "dogs/bbbbbbbb/1"
-    for wanted in ("cats", None, "mice", "not a name"):
+    for wanted in ("cats", None):
         with pytest.raises(RecordError, match="cannot be read"):
+            find_run(store, wanted)
+    for wanted in ("mice", "not a name"):
+        with pytest.raises(NoSuchRun):
             find_run(store, wanted)
 
 

@@ -81,6 +81,37 @@ def test_bash_runs_the_checkout_unless_there_is_a_launcher(bash_script, tmp_path
         assert done.stdout.strip() == kind
 
 
+def test_the_function_finds_the_checkout_from_a_folder_below_it(bash_script, tmp_path):
+    root = tmp_path / "a checkout"
+    (root / "tools").mkdir(parents=True)
+    bazel = root / "tools/bazel"
+    bazel.write_text('#!/bin/sh\nprintf "%s|" "$PWD" "$@"\n')
+    bazel.chmod(0o755)
+    below = root / "experiments/x"
+    below.mkdir(parents=True)
+    done = _launcher(bash_script, below)
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"{below}|run|") and done.stdout.endswith(
+        "//tools/launcher|--|runs|--limit=1 2|"
+    )
+    done = _launcher(bash_script, tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"launcher: {tmp_path} is in no checkout of Slipway, which would have tools/bazel. Go into one\n"
+    )
+
+
+def _launcher(script, folder):
+    return subprocess.run(
+        ["bash", "--norc", "-euc", f". {script}; launcher runs '--limit=1 2'"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/usr/bin:/bin"},
+    )
+
+
 @pytest.mark.parametrize("shell", SCRIPTS)
 def test_every_command_and_flag_is_in_the_script(shell, capsys):
     assert run(["completion", shell]) == exit_codes.OK

@@ -6,10 +6,29 @@ from tools.launcher.cli.completion_words import CommandWords, Word
 
 _HEAD = "# Completion of `launcher`. Written by `tools/bazel run //tools/launcher -- completion {shell}`.\n"
 
-_FUNCTION = """if ! command -v launcher >/dev/null 2>&1; then
-  launcher() { tools/bazel run --ui_event_filters=-info --noshow_progress //tools/launcher -- "$@"; }
+_NOWHERE = "launcher: $PWD is in no checkout of Slipway, which would have tools/bazel. Go into one"
+_RUN = "tools/bazel run --ui_event_filters=-info --noshow_progress --show_result=0 //tools/launcher --"
+
+_FUNCTION = f"""if ! command -v launcher >/dev/null 2>&1; then
+  launcher() {{
+    local root=$PWD
+    while [ ! -x "$root/tools/bazel" ]; do
+      if [ -z "$root" ]; then printf '%s\\n' "{_NOWHERE}" >&2; return 2; fi
+      root=${{root%/*}}
+    done
+    "$root"/{_RUN} "$@"
+  }}
 fi
 """
+
+_FISH_FUNCTION = f"""type -q launcher; or function launcher
+  set -l root $PWD
+  while not test -x "$root/tools/bazel"
+    if test -z "$root"; echo "{_NOWHERE}" >&2; return 2; end
+    set root (string replace -r '/[^/]*$' '' -- $root)
+  end
+  $root/{_RUN} $argv
+end"""
 
 _BASH = """_launcher() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} command=${{COMP_WORDS[1]}}
@@ -116,9 +135,7 @@ def fish_script(commands: Sequence[CommandWords]) -> str:
     """Return what fish reads."""
     lines = [
         _HEAD.format(shell="fish").rstrip("\n"),
-        "type -q launcher; or function launcher",
-        "  tools/bazel run --ui_event_filters=-info --noshow_progress //tools/launcher -- $argv",
-        "end",
+        _FISH_FUNCTION,
         "complete -c launcher -f",
     ]
     for command in commands:

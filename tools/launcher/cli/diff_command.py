@@ -61,6 +61,9 @@ def run(flags: Any) -> int:
     except BazelProblem as problem:
         sys.stderr.write(f"error: {problem}\n")
         return exit_codes.UNKNOWN
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted: nothing was compared\n")
+        return exit_codes.INTERRUPTED
     comparison = _compared(*found)
     _FORMATS[flags.format](comparison)
     return exit_codes.OK if comparison.equal else exit_codes.FAILED

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.built_experiment_testlib import build, source_of
@@ -206,6 +207,27 @@ def test_a_digest_that_fits_two_launches(workspace, store, capsys):
             ),
         ),
         ("//a:b:c", "error: '//a:b:c' is no label. Write one such as //experiments/x or //experiments/x:y\n"),
+        ("//experiments/...", "error: '//experiments/...' is no label. Write one such as //experiments/x"),
+        ("//experiments/x:all", "error: '//experiments/x:all' is no label. Write one such as "),
+        ("//../x", "error: '//../x' is no label. Write one such as //experiments/x or //experiments/x:y\n"),
+        ("HEAD://", "error: '//' is no label. Write one such as //experiments/x or //experiments/x:y\n"),
+        (
+            "@//experiments/x",
+            "error: @//experiments/x: no built document at {workspace}/bazel-bin/experiments/x/x.launch.yaml. Build it: ",
+        ),
+        ("", "error: a side is empty text. Name a file, a label, a revision's file, a digest or a run\n"),
+        (
+            "HEAD:experiments",
+            (
+                "error: HEAD:experiments: {commit} has no file experiments. Paths are relative to the root of the "
+                "workspace\n"
+            ),
+        ),
+        (
+            "sha256:xyz",
+            "error: 'sha256:xyz' is no launch digest. Give sha256: and 6 to 64 of its hex digits\n",
+        ),
+        ("x" * 5000, "error: no run on record fits 'xxx"),
         (
             "sha256:abcdef",
             "error: sha256:abcdef: no launch with this digest is on record in {store}. Name its --store\n",
@@ -221,6 +243,119 @@ def test_what_is_not_there_is_said(workspace, store, capsys, a, sentence):
         "store": store[0].url,
     }
     assert capsys.readouterr().err.startswith(sentence.format(**names))
+
+
+def test_a_folder_is_answered_with_its_label(workspace, capsys):
+    package = workspace / "experiments/cats"
+    package.mkdir(parents=True)
+    assert run(["diff", "experiments/cats", LABEL]) == exit_codes.USAGE
+    assert "experiments/cats: this is a folder, not a file" in capsys.readouterr().err
+    (package / "BUILD.bazel").touch()
+    assert run(["diff", "experiments/cats/", LABEL]) == exit_codes.USAGE
+    said = "error: experiments/cats/ is a folder. Name its experiment: //experiments/cats\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_digest_may_be_written_in_capitals(workspace, store, capsys):
+    objects, key = store
+    name = f"sha256:{key.launch_digest[:12].upper()}"
+    assert run(["diff", name, LABEL, f"--store={objects.url}"]) == exit_codes.OK
+
+
+def test_a_file_of_a_revision_that_is_no_document(workspace, capsys):
+    (workspace / "huge").write_bytes(b"x" * (16 * 2**20 + 1))
+    git(workspace, "add", "huge")
+    tree = git(workspace, "write-tree")
+    commit = git(workspace, "commit-tree", "-m", "x", tree)
+    git(workspace, "reset", "-q")
+    (workspace / "huge").unlink()
+    assert run(["diff", f"{commit}:huge", "tp2.yaml"]) == exit_codes.USAGE
+    assert capsys.readouterr().err == (
+        f"error: {commit}:./huge has 16777217 bytes, the limit is 16777216. Name a launch document\n"
+    )
+
+
+@pytest.mark.parametrize("graph", [b"[]", b"{", b"[" * 100_000, b"\xff"])
+def test_a_graph_that_is_none(workspace, tmp_path, capsys, graph):
+    folder = workspace / "bazel-bin" / PACKAGE
+    for ending in ENDINGS.values():
+        shutil.copy(folder / f"gsm8k_grpo{ending}", tmp_path / f"x{ending}")
+    (tmp_path / "x.graph.json").write_bytes(graph)
+    assert run(["diff", str(tmp_path / "x.launch.yaml"), "tp2.yaml"]) == exit_codes.USAGE
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {tmp_path}/x.launch.yaml: the built files cannot be read (")
+    assert said.endswith("). Build the experiment again\n")
+
+
+def test_a_graph_of_another_launcher_says_less(workspace, tmp_path, capsys):
+    folder = workspace / "bazel-bin" / PACKAGE
+    for ending in ENDINGS.values():
+        shutil.copy(folder / f"gsm8k_grpo{ending}", tmp_path / f"x{ending}")
+    (tmp_path / "x.graph.json").write_text('{"steps": [3, {"kind": "skyrl", "compatible": null}]}')
+    assert run(["diff", str(tmp_path / "x.launch.yaml"), "tp2.yaml", "--format=json"]) == exit_codes.FAILED
+    consequences = json.loads(capsys.readouterr().out)["consequences"]
+    assert consequences["smoke"]["verdict"] == "not_known"
+    assert consequences["GPU-hours"]["sentence"] == (
+        "not known: needs A's graph with the coordinator's deadline: it is of another launcher"
+    )
+
+
+def test_another_deadline_of_the_coordinator_is_no_equal_launch(workspace, capsys):
+    folder = workspace / "bazel-bin" / PACKAGE
+    put = {
+        "coordinator_timeout_hours=12": "coordinator_timeout_hours=13",
+        'credentials=("WANDB_API_KEY",)': 'credentials=("WANDB_API_KEY", "HF_TOKEN")',
+    }
+    files = build(workspace / "other", source_of(edits={**TP4, **put}))
+    for kind, ending in ENDINGS.items():
+        shutil.copy(files[kind], workspace / f"other{ending}")
+    assert run(["diff", str(folder / "gsm8k_grpo.launch.yaml"), "other.launch.yaml"]) == exit_codes.FAILED
+    shown = capsys.readouterr().out
+    assert "GPU-hours  at most 96 -> 104 for one launch" in shown
+    assert shown.endswith(
+        "0 fields, 0 of the recipe (*):\n"
+        "3 fields of the graph alone:\n"
+        "  ~  graph.coordinator_timeout_hours: 12 -> 13\n"
+        "  ~  graph.credentials[0]: WANDB_API_KEY -> HF_TOKEN\n"
+        "  +  graph.credentials[1]: WANDB_API_KEY\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "hours"),
+    [
+        ("iris.timeout", 3600, "at most 8 for one launch"),
+        ("iris.timeout", -5, "not known: needs B's iris.timeout as seconds from 0, it is -5"),
+        (
+            "iris.allocation.num_nodes",
+            10**390,
+            "not known: needs B's iris.allocation.num_nodes as a positive integer",
+        ),
+        ("iris.allocation.gpus_per_node", "8", "at most 8 for one launch"),
+    ],
+)
+def test_gpu_hours_of_a_document_alone(workspace, capsys, path, value, hours):
+    document = load_yaml_mapping((workspace / "tp2.yaml").read_bytes(), source="x")
+    document["iris"]["timeout"] = 3600
+    (workspace / "a.yaml").write_text(yaml.safe_dump(document))
+    section = document["iris"] if path == "iris.timeout" else document["iris"]["allocation"]
+    section[path.rpartition(".")[2]] = value
+    (workspace / "b.yaml").write_text(yaml.safe_dump(document))
+    run(["diff", "a.yaml", "b.yaml", "--format=json"])
+    said = json.loads(capsys.readouterr().out)["consequences"]["GPU-hours"]["sentence"]
+    assert said.removeprefix("as before: ").startswith(hours)
+
+
+def test_a_runtime_without_a_manifest_is_told(workspace, capsys):
+    document = load_yaml_mapping((workspace / "tp2.yaml").read_bytes(), source="x")
+    document["runtime"]["launcher_commit"] = "f" * 40
+    (workspace / "b.yaml").write_text(yaml.safe_dump(document))
+    assert run(["diff", "tp2.yaml", "b.yaml"]) == exit_codes.FAILED
+    a, b = capsys.readouterr().out.splitlines()[:2]
+    assert a.endswith("(file)")
+    assert b.endswith(
+        "(file; there is no manifest of its runtime, and what it leaves out is that of 81ae0ef7.yaml)"
+    )
 
 
 def test_files_of_two_builds_are_not_taken_for_one(workspace, tmp_path, capsys):

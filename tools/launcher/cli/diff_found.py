@@ -1,5 +1,6 @@
 """One side of a `diff`, as it was found."""
 
+import json
 from typing import Any, NamedTuple
 
 
@@ -24,3 +25,19 @@ class Found(NamedTuple):
     graph: dict[str, Any] | None = None
     plan: dict[str, Any] | None = None
     recipe: str | None = None
+
+
+def json_mapping(data: bytes, what: str) -> dict[str, Any]:
+    """Read a graph or a plan.
+
+    Args:
+        data: of the file.
+        what: how messages call it.
+
+    Raises:
+        ValueError, RecursionError: it is none.
+    """
+    content = json.loads(data)
+    if not isinstance(content, dict):
+        raise ValueError(f"the {what} is a {type(content).__name__}, not a mapping")
+    return content

@@ -5,6 +5,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from tools.launcher.documents.strict_yaml import MAX_BYTES
+
 # A large checkout on a cold cache; a command must not hang on a dead network file system.
 GIT_SECONDS = 20.0
 
@@ -22,8 +24,20 @@ class GitProblem(Exception):
     """Git cannot answer. The message says what was asked, why not, and what to do."""
 
 
-def git(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> bytes:
+class GitFileTooLarge(GitProblem):
+    """A file of a revision has more bytes than a document may have."""
+
+
+def git(
+    folder: Path, *arguments: str, variables: Mapping[str, str] | None = None, seconds: float = GIT_SECONDS
+) -> bytes:
     """Run git in `folder` and return what it prints.
+
+    Args:
+        folder: where.
+        arguments: of git.
+        variables: for its environment.
+        seconds: how long it may take.
 
     Raises:
         GitProblem: there is no git, it does not answer, or it refuses; `str()` has its first line.
@@ -34,7 +48,7 @@ def git(folder: Path, *arguments: str, variables: Mapping[str, str] | None = Non
             ["git", "--no-optional-locks", "-C", str(folder), *arguments],
             check=False,
             capture_output=True,
-            timeout=GIT_SECONDS,
+            timeout=seconds,
             stdin=subprocess.DEVNULL,
             env={**environ, **(variables or {})},
         )
@@ -43,10 +57,11 @@ def git(folder: Path, *arguments: str, variables: Mapping[str, str] | None = Non
             "there is no `git` command. Install git, or name files instead of revisions"
         ) from None
     except subprocess.TimeoutExpired:
-        raise GitProblem(f"git did not answer within {GIT_SECONDS:g} s. Try again") from None
+        raise GitProblem(f"git did not answer within {seconds:g} s. Try again") from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["nothing"]
-        raise GitProblem(f"git {arguments[0]} says: {said[0]}")
+        command = next(word for word in arguments if not word.startswith("-"))
+        raise GitProblem(f"git {command} says: {said[0]}")
     return done.stdout
 
 
@@ -70,8 +85,14 @@ def file_at(folder: Path, revision: str, path: str) -> bytes:
 
     Raises:
         GitProblem: there is none.
+        GitFileTooLarge: it is larger than MAX_BYTES.
     """
-    return git(folder, "show", f"{revision}:./{path}")
+    # Not `show`, which prints the names in a folder, too, and a file as its text conversion.
+    name = f"{revision}:./{path}"
+    size = int(git(folder, "cat-file", "-s", name))
+    if size > MAX_BYTES:
+        raise GitFileTooLarge(f"{name} has {size} bytes, the limit is {MAX_BYTES}. Name a launch document")
+    return git(folder, "cat-file", "blob", name)
 
 
 def is_clean(folder: Path) -> bool:

@@ -1,10 +1,9 @@
 """Launches on record as sides of a `diff`."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from tools.launcher.cli.diff_found import Found, NoSuchSide
+from tools.launcher.cli.diff_found import Found, NoSuchSide, json_mapping
 from tools.launcher.cli.run_place import store_of
 from tools.launcher.cli.run_selection import find_run, short_name
 from tools.launcher.store.bundles import BUNDLE_PREFIX, unpack
@@ -56,11 +55,17 @@ def of_run(wanted: str, name: str, flags: Any, environ: Mapping[str, str]) -> Fo
             f"{name}: the record of {short_name(record)} names no bundle. Name the document itself"
         )
     bundle = unpack(get_content(store, BUNDLE_PREFIX, record.bundle_digest))
+    try:
+        graph, plan = json_mapping(bundle.graph_json, "graph"), json_mapping(bundle.plan_json, "plan")
+    except (ValueError, RecursionError) as error:
+        raise NoSuchSide(
+            f"{name}: the bundle of {short_name(record)} cannot be read ({error}). Name the document itself"
+        ) from None
     return Found(
         name,
         f"{short_name(record)}, launched {record.when} by {record.who}",
         bundle.launch_yaml,
-        graph=json.loads(bundle.graph_json),
-        plan=json.loads(bundle.plan_json),
+        graph=graph,
+        plan=plan,
         recipe=record.recipe_digest or None,
     )

@@ -1,6 +1,6 @@
 """What `diff` is asked about: a file or a label, now or at a revision, a launch digest, a run on record."""
 
-import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,20 +10,26 @@ from typing import Any
 from tools.launcher.cli.affected_bazel import Workspace
 from tools.launcher.cli.affected_build import build_outputs
 from tools.launcher.cli.affected_checkout import checkout_of
-from tools.launcher.cli.diff_found import Found, NoSuchSide
-from tools.launcher.cli.diff_git import GitProblem, commit_of, file_at
+from tools.launcher.cli.diff_found import Found, NoSuchSide, json_mapping
+from tools.launcher.cli.diff_git import GitFileTooLarge, GitProblem, commit_of, file_at
 from tools.launcher.cli.diff_golden import golden_at
 from tools.launcher.cli.lint_inputs import STANDARD_INPUT, LintInputs, printable_path, read_document
 from tools.launcher.cli.typed_paths import typed_path, workspace
-from tools.launcher.compare.side import Side
+from tools.launcher.compare.beside import beside_document
+from tools.launcher.compare.side import COMMIT, Side
 from tools.launcher.documents.canonical import CanonicalEncodingError, digest_of
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
+from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue, is_count
 from tools.launcher.render.digests import read_digest_file
 from tools.launcher.submit.gates.budget import BudgetFacts, most_gpu_hours
 
 _LABEL = re.compile(r"//(?P<package>[^:]*)(?::(?P<name>[^:/]+))?")
-_DIGEST = re.compile(r"sha256:([0-9a-f]{6,64})")
+_MANY = ("...", "all", "*", "all-targets")
+"""Last components of patterns, which name no one target."""
+_DIGEST_MARK = "sha256:"
+_DIGEST = re.compile(r"[0-9a-f]{6,64}")
 _BUILT = (".launch.yaml", ".graph.json", ".plan.json", ".digest")
+_DEADLINE = "iris.timeout"
 _GROUPS = ("launch", "graph", "plan", "digest")
 
 
@@ -42,12 +48,19 @@ def find_side(name: str, flags: Any, environ: Mapping[str, str]) -> Found:
     """
     if name == STANDARD_INPUT:
         return Found(name, "standard input", read_document(name))
-    if name.startswith("//"):
+    if name.lstrip("@").startswith("//"):
         return _of_label(name, flags)
-    if typed_path(name).exists():
+    if not name:
+        raise NoSuchSide("a side is empty text. Name a file, a label, a revision's file, a digest or a run")
+    if os.path.lexists(typed_path(name)):  # Unlike Path.exists also of a name that no file may have.
         return _of_file(name)
-    if digest := _DIGEST.fullmatch(name):
-        found: Found = _records().of_digest(digest[1], name, flags, environ)
+    if name.startswith(_DIGEST_MARK):
+        digest = name.removeprefix(_DIGEST_MARK).lower()
+        if not _DIGEST.fullmatch(digest):
+            raise NoSuchSide(
+                f"'{printable_path(name)}' is no launch digest. Give {_DIGEST_MARK} and 6 to 64 of its hex digits"
+            )
+        found: Found = _records().of_digest(digest, name, flags, environ)
         return found
     revision, colon, rest = name.partition(":")
     if colon:
@@ -64,17 +77,23 @@ def side_of(found: Found) -> Side:
     Raises:
         DocumentError: the document is none.
     """
-    document = load_yaml_mapping(found.launch, source=found.name)
+    document = load_yaml_mapping(found.launch, source=printable_path(found.name))
     inputs = LintInputs(runtime_manifests=[], model_cards=[], cluster_cards=[], dataset_cards=[])
-    hours, needs = _gpu_hours(document, found.graph)
+    chosen = inputs.choose(document, found.launch)
+    subject, manifest = chosen.subject, chosen.runtime
+    commit, origin = subject.get(COMMIT), found.origin
+    if isinstance(commit, str) and manifest.item is not None and manifest.item.commit != commit:
+        origin += f"; there is no manifest of its runtime, and what it leaves out is that of {manifest.file}"
+    hours, needs = _gpu_hours(subject, found.graph)
     return Side(
         name=found.name,
-        origin=found.origin,
-        subject=inputs.choose(document, found.launch).subject,
+        origin=origin,
+        subject=subject,
         recipe=found.recipe,
         compatible=_compatible(found.graph),
         gpu_hours=hours,
         gpu_hours_needs=needs,
+        beside=None if found.graph is None else beside_document(found.graph),
     )
 
 
@@ -90,7 +109,7 @@ def _of_label(name: str, flags: Any) -> Found:
     if flags.build:
         return _built(Workspace(workspace()), package, target, name, "built now from the working tree")
     stem = workspace() / "bazel-bin" / package / target
-    if not stem.with_name(stem.name + _BUILT[0]).exists():
+    if not os.path.lexists(stem.with_name(stem.name + _BUILT[0])):
         raise NoSuchSide(
             f"{name}: no built document at {stem}{_BUILT[0]}. Build it: tools/bazel build "
             f"//{package}:{target}, or give --build"
@@ -102,15 +121,18 @@ def _of_revision(name: str, revision: str, rest: str, flags: Any, environ: Mappi
     commit = commit_of(workspace(), revision) if revision else None
     if commit is None:
         raise NoSuchSide(
-            f"'{name}' is no file, and '{revision}' is no revision of {workspace()}. Name a file, a label "
+            f"'{printable_path(name)}' is no file, and '{printable_path(revision)}' is no revision of "
+            f"{workspace()}. Name a file, a label "
             "such as //experiments/x, REV:FILE, sha256:DIGEST, or a run such as cat_count/2f1bbe6d"
         )
     if not rest.startswith("//"):
         try:
             return Found(name, f"file at {commit[:12]}", file_at(workspace(), commit, rest))
+        except GitFileTooLarge:
+            raise
         except GitProblem:
             raise NoSuchSide(
-                f"{name}: {commit[:12]} has no file {rest}. Paths are relative to the root of the workspace"
+                f"{printable_path(name)}: {commit[:12]} has no file {printable_path(rest)}. Paths are relative to the root of the workspace"
             ) from None
     package, target = _package_and_name(rest)
     if flags.build:
@@ -127,6 +149,10 @@ def _of_revision(name: str, revision: str, rest: str, flags: Any, environ: Mappi
 
 def _of_file(name: str) -> Found:
     path = typed_path(name)
+    root = workspace().resolve()
+    if (path / "BUILD.bazel").is_file() and root in path.resolve().parents:
+        label = printable_path(str(path.resolve().relative_to(root)))
+        raise NoSuchSide(f"{printable_path(name)} is a folder. Name its experiment: //{label}")
     if name.endswith(_BUILT[0]):
         stem = path.with_name(path.name.removesuffix(_BUILT[0]))
         if all(stem.with_name(stem.name + ending).is_file() for ending in _BUILT):
@@ -156,8 +182,8 @@ def _of_build(name: str, origin: str, files: Mapping[str, Path]) -> Found:
     try:
         contents = {kind: file.read_bytes() for kind, file in files.items()}
         digests = read_digest_file(contents["digest"])
-        graph, plan = json.loads(contents["graph"]), json.loads(contents["plan"])
-    except (OSError, ValueError) as error:
+        graph, plan = (json_mapping(contents[kind], kind) for kind in ("graph", "plan"))
+    except (OSError, ValueError, RecursionError) as error:
         raise NoSuchSide(
             f"{name}: the built files cannot be read ({error}). Build the experiment again"
         ) from None
@@ -176,35 +202,51 @@ def _digest(launch: bytes, name: str) -> str | None:
 
 
 def _package_and_name(label: str) -> tuple[str, str]:
-    match = _LABEL.fullmatch(label)
-    if match is None:
-        raise NoSuchSide(f"'{label}' is no label. Write one such as //experiments/x or //experiments/x:y")
-    package = match["package"].rstrip("/")
-    return package, match["name"] or package.rpartition("/")[2]
+    match = _LABEL.fullmatch(label.lstrip("@"))
+    package = match["package"].rstrip("/") if match is not None else ""
+    name = (match["name"] if match is not None else None) or package.rpartition("/")[2]
+    if not name or name in _MANY or _has_no_place(package):
+        raise NoSuchSide(
+            f"'{printable_path(label)}' is no label. Write one such as //experiments/x or //experiments/x:y"
+        )
+    return package, name
+
+
+def _has_no_place(package: str) -> bool:
+    """Whether no package has that name: its parts would lead elsewhere."""
+    return any(part in ("", ".", "..", "...") for part in package.split("/")) and package != ""
 
 
 def _compatible(graph: dict[str, Any] | None) -> tuple[str, ...]:
-    """The fingerprints that a graph document calls compatible with its RL step."""
-    steps = [] if graph is None else graph.get("steps", [])
+    """The fingerprints that a graph document calls compatible with its RL step; none of one it cannot read."""
+    steps = [] if graph is None else graph.get("steps")
     return tuple(
-        str(recipe) for step in steps if step.get("kind") == "skyrl" for recipe in step.get("compatible", ())
+        str(recipe)
+        for step in (steps if isinstance(steps, list) else ())
+        if isinstance(step, dict) and step.get("kind") == "skyrl"
+        for recipe in (step.get("compatible") or ())
     )
 
 
-def _gpu_hours(document: dict[str, Any], graph: dict[str, Any] | None) -> tuple[float | None, str]:
+def _gpu_hours(subject: PreflightSubject, graph: dict[str, Any] | None) -> tuple[float | None, str]:
     """The most that a launch may take, and what it would take to know it."""
+    deadline = _DEADLINE
     try:
-        iris = document["iris"]
-        allocation, own = iris["allocation"], iris["timeout"]
+        own = subject.integer(deadline) if subject.has(deadline) else 0
+        if own < 0:
+            return None, f"{deadline} as seconds from 0, it is {own}"
         if not own and graph is None:
-            return None, "the graph, which has the coordinator's deadline: the job has none of its own"
+            return None, "graph, which has the coordinator's deadline: the job has none of its own"
+        hours = 0 if graph is None else graph.get("coordinator_timeout_hours")
+        if not own and not is_count(hours):
+            return None, "graph with the coordinator's deadline: it is of another launcher"
         facts = BudgetFacts(
             cluster="",
-            nodes=allocation["num_nodes"],
-            gpus_per_node=allocation["gpus_per_node"],
+            nodes=subject.launcher_count("iris.allocation.num_nodes"),
+            gpus_per_node=subject.launcher_count("iris.allocation.gpus_per_node"),
             job_timeout_seconds=own,
-            coordinator_timeout_hours=0 if graph is None else graph["coordinator_timeout_hours"],
+            coordinator_timeout_hours=hours if isinstance(hours, int) else 0,
         )
-    except (KeyError, TypeError, ValueError):
-        return None, "allocation and timeout, which the document does not have"
+    except UnreadableValue as missing:
+        return None, str(missing)
     return float(most_gpu_hours(facts)), ""

@@ -11,11 +11,13 @@ from tools.launcher.cli.launch_problems import (
     NoSuchStage,
     NotAgreed,
     PlaceRefused,
+    StageRefused,
 )
 from tools.launcher.cli.run_selection import NoSuchRun
 from tools.launcher.cli.runfiles_paths import WrongFile
 from tools.launcher.coordinator.artifact_record import ArtifactMismatch
 from tools.launcher.coordinator.graph_file import GraphProblem
+from tools.launcher.documents.printable import printable_lines
 from tools.launcher.documents.strict_yaml import DocumentError
 from tools.launcher.iris.jobs import IrisError
 from tools.launcher.iris.local.shapes import ShapeNotOffered
@@ -47,6 +49,7 @@ _STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (StoreAddressError, exit_codes.USAGE),
     (ControllerAddressError, exit_codes.USAGE),
     (PlaceRefused, exit_codes.REFUSED),
+    (StageRefused, exit_codes.REFUSED),
     (NotAgreed, exit_codes.REFUSED),
     (TurnRefused, exit_codes.REFUSED),
     (ShapeNotOffered, exit_codes.REFUSED),
@@ -61,6 +64,9 @@ _STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
 )
 """First match counts: a subclass stands before its base."""
 
+REPORTED: tuple[type[Exception], ...] = tuple(kind for kind, _ in _STATUS_OF)
+"""Every error of the launcher's own world."""
+
 _WORD = {exit_codes.REFUSED: "refused"}
 
 
@@ -73,9 +79,9 @@ def reporting(command: Callable[[Any], int]) -> Callable[[Any], int]:
             return command(flags)
         except BrokenPipeError:
             raise  # Of the command's own output; see process_boundary.
-        except tuple(kind for kind, _ in _STATUS_OF) as error:
-            status = next(status for kind, status in _STATUS_OF if isinstance(error, kind))
-            sys.stderr.write(f"{_WORD.get(status, 'error')}: {_sentence(error)}\n")
+        except REPORTED as error:
+            status = status_of(error)
+            sys.stderr.write(f"{_WORD.get(status, 'error')}: {sentence_of(error)}\n")
             return status
         except KeyboardInterrupt:
             sys.stderr.write("\ninterrupted: what was submitted goes on; look at it with `launcher status`\n")
@@ -84,8 +90,14 @@ def reporting(command: Callable[[Any], int]) -> Callable[[Any], int]:
     return run
 
 
-def _sentence(error: Exception) -> str:
+def status_of(error: Exception) -> int:
+    """Return the exit status of one of the errors REPORTED."""
+    return next(status for kind, status in _STATUS_OF if isinstance(error, kind))
+
+
+def sentence_of(error: Exception) -> str:
+    """Return what to tell the user of one of the errors REPORTED."""
     if not isinstance(error, OSError):
-        return str(error)
+        return printable_lines(str(error))  # It may quote a record or a file.
     place = f"{error.filename}: " if error.filename else ""
     return f"{place}{error.strerror or error}. Free the disk or correct the file, then run the command again"

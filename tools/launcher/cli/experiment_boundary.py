@@ -2,7 +2,8 @@
 
 One action process and a persistent worker have different sandboxes: the one has no network device, the other
 is an ordinary process whose folder holds the declared inputs only. This makes both refuse the same: the
-network, other processes, and files that are no outputs.
+network, other processes, files that are no inputs, and writing files that are no outputs. An input is a link, so
+`Path(__file__).resolve()` leads out of that folder, to files whose changes Bazel would not see.
 
 It is no security boundary. Python reports such calls to audit hooks (PEP 578), native code need not, and an
 experiment that wants to can turn it off. It finds mistakes: an experiment whose plan would depend on where
@@ -21,6 +22,9 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _NETWORK = "A build action has no network. Declare what it needs as a card, or pass it as an option"
 _PROCESS = "A build action is one process. Write the answer into the experiment, or pass it as an option"
 _FILE = "A build action writes its own outputs only. Return the terminal step from main()"
+INPUT_RULE = (
+    "A build action reads the files that its target names. Write it into the experiment, a card or an option"
+)
 
 _REFUSED: dict[str, tuple[str, int, str]] = {
     "socket.bind": ("binds a socket to", 1, _NETWORK),
@@ -47,6 +51,8 @@ _REFUSED: dict[str, tuple[str, int, str]] = {
 }
 """Audit event -> what the experiment does, which argument says to what (-1: none), the rule and the repair."""
 
+_LISTS = ("os.listdir", "os.scandir")
+
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 200
 
@@ -58,6 +64,8 @@ class BoundaryError(PermissionError):
 def enforce(outputs: Iterable[Path]) -> None:
     """From now on refuse in this process, for good, what a build action cannot do.
 
+    What is read must lie in the working directory, which holds the inputs, or where Python finds its modules.
+
     Args:
         outputs: absolute paths of the only files that may be written.
     """
@@ -65,19 +73,42 @@ def enforce(outputs: Iterable[Path]) -> None:
     sys.dont_write_bytecode = True
     del sys.argv[1:]
     writable = {os.devnull, *map(str, outputs)}
+    readable = tuple(f"{folder}{os.sep}" for folder in {_absolute(""), *map(_absolute, sys.path)})
+
+    def undeclared(path: Any) -> bool:
+        # A number is a file that is open already; what is not there says so itself. A pipe or a device is neither
+        # a file nor a folder, and nobody reads one by mistake.
+        if path is None or isinstance(path, int) or os.fsdecode(path) in writable:
+            return False
+        place = _absolute(os.fsdecode(path))
+        if f"{place}{os.sep}".startswith(readable):
+            return False
+        return Path(place).is_file() or Path(place).is_dir()
 
     def refuse(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
             path, _, flags = arguments
-            # A number is a file that is open already.
-            if flags & _WRITES and not isinstance(path, int) and os.fsdecode(path) not in writable:
-                raise BoundaryError(f"the experiment opens {_SHOWN.repr(path)} for writing. {_FILE}")
+            if flags & _WRITES:
+                if not isinstance(path, int) and os.fsdecode(path) not in writable:
+                    raise BoundaryError(f"the experiment opens {_SHOWN.repr(path)} for writing. {_FILE}")
+            elif undeclared(path):
+                raise BoundaryError(f"the experiment reads {_SHOWN.repr(path)}. {INPUT_RULE}")
+        elif event in _LISTS:
+            if undeclared(arguments[0]):
+                raise BoundaryError(
+                    f"the experiment lists the folder {_SHOWN.repr(arguments[0])}. {INPUT_RULE}"
+                )
         elif event in _REFUSED:
             deed, position, rule = _REFUSED[event]
             object_of_it = "" if position < 0 else f" {_SHOWN.repr(arguments[position])}"
             raise BoundaryError(f"the experiment {deed}{object_of_it}. {rule}")
 
     sys.addaudithook(refuse)
+
+
+def _absolute(path: str) -> str:
+    """The path without `..`; links are not followed, since an input is one."""
+    return os.path.abspath(path)  # noqa: PTH100
 
 
 def boundary_error_behind(error: BaseException) -> BoundaryError | None:

@@ -17,6 +17,9 @@ from tools.launcher.cli.preflight_process_testlib import (
 NETWORK = "A build action has no network. Declare what it needs as a card, or pass it as an option"
 PROCESS = "A build action is one process. Write the answer into the experiment, or pass it as an option"
 FILE = "A build action writes its own outputs only. Return the terminal step from main()"
+INPUT = (
+    "A build action reads the files that its target names. Write it into the experiment, a card or an option"
+)
 DEEDS = {
     "import socket; socket.create_connection(('example.com', 80))": f"looks up the address of 'example.com'. {NETWORK}",
     "import socket; socket.socket().connect(('192.0.2.1', 80))": f"connects to ('192.0.2.1', 80). {NETWORK}",
@@ -27,6 +30,11 @@ DEEDS = {
     "import os; os.fork()": f"forks. {PROCESS}",
     "import os; os.execv('/bin/true', ['true'])": f"becomes '/bin/true'. {PROCESS}",
     "import os; os.posix_spawn('/bin/true', ['true'], {})": f"starts '/bin/true'. {PROCESS}",
+    "open('/etc/passwd')": f"reads '/etc/passwd'. {INPUT}",
+    "open(b'/etc/passwd', 'rb')": f"reads b'/etc/passwd'. {INPUT}",
+    "import os; os.open('/etc/passwd', os.O_RDONLY)": f"reads '/etc/passwd'. {INPUT}",
+    "import pathlib; pathlib.Path('../' * 40 + 'etc/passwd').read_text()": f"reads '{'../' * 40}etc/passwd'. {INPUT}",
+    "import os; os.listdir('/etc')": f"lists the folder '/etc'. {INPUT}",
     "open('/tmp/notes', 'w')": f"opens '/tmp/notes' for writing. {FILE}",
     "open('notes', 'ab')": f"opens 'notes' for writing. {FILE}",
     "import os; os.open(b'notes', os.O_CREAT)": f"opens b'notes' for writing. {FILE}",

@@ -1,15 +1,20 @@
 """Loading an experiment's source, and turning what goes wrong in it into one clear sentence."""
 
+import difflib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
+from tools.launcher import rl
 from tools.launcher.catalog.cards import MissingFact
-from tools.launcher.cli.experiment_boundary import boundary_error_behind
+from tools.launcher.cli.experiment_boundary import INPUT_RULE, boundary_error_behind
+from tools.launcher.documents.field_problems import field_problem
 from tools.launcher.preflight.wording import shown
 from tools.launcher.rl.build_options import BuildOptionError, RlBuildMain
 from tools.launcher.rl.inputs import UndeclaredInput
@@ -69,9 +74,7 @@ def explained[Result](action: Callable[[], Result], main_file: Path) -> Result:
     except ValidationError as error:
         place = _place(error, main_file)
         problems = "\n".join(
-            f"    {error.title}.{'.'.join(str(part) for part in item['loc']) or '(value)'}: {item['msg']}"
-            + ("" if item["type"] in ("missing", "value_error") else f", got {_seen(item['input'])}")
-            for item in error.errors(include_url=False)
+            f"    {_field_sentence(item, error.title)}" for item in error.errors(include_url=False)
         )
         raise ExperimentError(f"{place}: {error.title} is not well-typed:\n{problems}") from None
     except (UndeclaredInput, MissingFact) as error:
@@ -82,16 +85,73 @@ def explained[Result](action: Callable[[], Result], main_file: Path) -> Result:
             f"{_place(error, main_file)}: the experiment ends the process with SystemExit({error.code!r}). "
             "Return the terminal step, or raise an ordinary error"
         ) from None
-    except ModuleNotFoundError as error:
-        raise ExperimentError(
-            f"{_place(error, main_file)}: {error.msg}. List the file in srcs and import it by its path "
-            "from the workspace root, such as experiments.team.recipes"
-        ) from None
     except Exception as error:
-        if refusal := boundary_error_behind(error):
-            raise ExperimentError(f"{_place(error, main_file)}: {refusal}") from None
-        message = f": {error}" if str(error) else ""
-        raise ExperimentError(f"{_place(error, main_file)}: {type(error).__name__}{message}") from None
+        raise ExperimentError(f"{_place(error, main_file)}: {_sentence(error)}") from None
+
+
+def _field_sentence(item: ErrorDetails, title: str) -> str:
+    path = ".".join(str(part) for part in item["loc"])
+    # A class of the authoring API by its name; of others, and below the top, the fields are not known.
+    fields = getattr(getattr(rl, title, None), "model_fields", {}) if len(item["loc"]) == 1 else {}
+    problem = field_problem(item["type"], item["msg"], _seen(item["input"]), path, list(fields))
+    return f"{title}.{path or '(value)'}: {problem}"
+
+
+def _sentence(error: Exception) -> str:
+    """Say what an error of the experiment's code is, and what to do where that can be known."""
+    if refusal := boundary_error_behind(error):
+        return str(refusal)
+    if isinstance(error, ModuleNotFoundError):
+        return _absent_module(error)
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        return f"the experiment reads {error.filename!r}, which is not there. {INPUT_RULE}"
+    if isinstance(error, KeyError) and _raised_by_environ(error):
+        return (
+            f"the experiment reads the environment variable {error.args[0]!r}. A build action has none of yours. "
+            "Write its value into the experiment or an option"
+        )
+    if isinstance(error, ImportError):
+        if "relative import" in str(error):
+            return f"{error}. {_OWN_FILE}"
+        # Where the module lies is no help, and another place on each machine.
+        return f"ImportError: {str(error).removesuffix(f' ({error.path})')}{_near_name(error)}"
+    message = f": {error}" if str(error) else ""
+    return f"{type(error).__name__}{message}{_near_name(error)}"
+
+
+_OWN_FILE = "List the file in srcs and import it by its path from the workspace root, such as experiments.team.recipes"
+
+
+def _absent_module(error: ModuleNotFoundError) -> str:
+    if error.name is not None and error.name.partition(".")[0] == "marin":
+        return f"{error.msg}. Import its types from tools.launcher.rl; docs/from-marin.md says what differs"
+    return (
+        f"{error.msg}. {_OWN_FILE}. Packages from elsewhere are not there: "
+        "an experiment has Python's own library and tools.launcher.rl"
+    )
+
+
+def _raised_by_environ(error: KeyError) -> bool:
+    frames = traceback.extract_tb(error.__traceback__)
+    return (
+        bool(frames)
+        and frames[-1].name == "__getitem__"
+        and frames[-1].filename in ("<frozen os>", os.__file__)
+    )
+
+
+def _near_name(error: Exception) -> str:
+    """The end `. Did you mean: 'x'?` that Python itself adds to errors about names."""
+    if isinstance(error, ImportError):
+        # Python looks into the first package of a dotted name only.
+        names = dir(sys.modules.get(error.name or ""))
+        near = difflib.get_close_matches(error.name_from or "", names, n=1)
+        return f". Did you mean: {near[0]!r}?" if near else ""
+    if not isinstance(error, NameError | AttributeError):
+        return ""
+    said = "".join(traceback.TracebackException.from_exception(error).format_exception_only())
+    _, mark, name = said.strip().rpartition(". Did you mean: ")
+    return f"{mark}{name}" if mark else ""
 
 
 def _seen(value: object) -> str:

@@ -15,6 +15,7 @@ from tools.launcher.iris.jobs import JobRequest
 from tools.launcher.store.bundles import BUNDLE_PREFIX, LaunchBundle, pack
 from tools.launcher.submit.code_archive import make_code_archive
 from tools.launcher.submit.request import LaunchFacts, coordinator_request
+from tools.launcher.submit.stage_steps import RL_KIND, steps_of_stage
 
 HIDDEN = "**********"
 
@@ -45,7 +46,7 @@ def requests_text(bundle: LaunchBundle, launch_digest: str, facts: LaunchFacts, 
         f"store: {_store(facts)}\n"
         f"attempt: {facts.ordinal} ({attempt})\n"
         f"bundle: {BUNDLE_PREFIX}/{sha256_hex(packed)}\n"
-        f"the coordinator then runs: {shlex.join(launcher_argv(bundle, facts))}\n"
+        f"the coordinator then runs: {_then(bundle, facts)}\n"
         f"request to {where} at {facts.cluster}:\n"
         f"{json.dumps(shown(request), indent=2)}\n"
     )
@@ -55,6 +56,13 @@ def _store(facts: LaunchFacts) -> str:
     if facts.store_url != UNKNOWN_STORE:
         return facts.store_url
     return f"none given, shown as {UNKNOWN_STORE}; a launch would be refused: {no_store(facts.cluster)}"
+
+
+def _then(bundle: LaunchBundle, facts: LaunchFacts) -> str:
+    steps = steps_of_stage(bundle.graph_json, facts.stage)
+    if all(step["kind"] != RL_KIND for step in steps):
+        return f"no launcher, stage {facts.stage} trains nothing"
+    return shlex.join(launcher_argv(bundle, facts))
 
 
 def launcher_argv(bundle: LaunchBundle, facts: LaunchFacts) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from tools.launcher.cli.launch_dry_run import requests_text
 from tools.launcher.cli.launch_follow import conclude
 from tools.launcher.cli.launch_gates import gang_of, launch_gates
 from tools.launcher.cli.launch_place import LaunchPlace
-from tools.launcher.cli.launch_problems import NoSuchStage
 from tools.launcher.cli.launch_question import NOT_SUBMITTED, Stakes, agree_here
+from tools.launcher.cli.launch_stage import looked_for_only, refuse_unmade, require_stage, trains
 from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.cli.run_checkpoints import resume_text, resume_text_if_any
 from tools.launcher.cli.shipped_requirements import coordinator_requirements
@@ -40,13 +40,14 @@ from tools.launcher.submit.gates.gate import GateReport
 from tools.launcher.submit.gates.labels import verb_target
 from tools.launcher.submit.gates.overrides import collect_overrides
 from tools.launcher.submit.gates.shape import shape_of
-from tools.launcher.submit.machine import complete, decided_before, submit_once
+from tools.launcher.submit.machine import SubmitOutcome, complete, decided_before, submit_once
 from tools.launcher.submit.relaunch import prepare_relaunch, refuse_repinned
 from tools.launcher.submit.request import IRIS_USER, LaunchFacts, run_key
 from tools.launcher.submit.source_state import SourceState, read_source_state
 from tools.launcher.submit.stage_steps import RL_KIND, steps_of_stage
 
-_NO_GATES = GateReport(gates=())
+NO_GATES = GateReport(gates=())
+"""Of a run that has its job: whatever the gates say now, nothing is submitted."""
 
 
 class Launching(BaseModel):
@@ -105,11 +106,12 @@ class Launching(BaseModel):
     def stakes(self) -> Stakes:
         """Return what a submission takes."""
         plan, gang = self.files.plan, self.gang
-        timeout = int(self.files.launch["iris"]["timeout"])
+        training = trains(self.files, self.stage)
+        timeout = int(self.files.launch["iris"]["timeout"]) if training else 0
         return Stakes(
             experiment=plan.experiment,
             cluster=self.place.cluster,
-            nodes=gang.num_nodes,
+            nodes=gang.num_nodes if training else 0,
             gpus_per_node=gang.gpus_per_node,
             gpu_variant=gang.gpu_variant,
             hours=timeout / 3600 if timeout > 0 else float(self.files.graph["coordinator_timeout_hours"]),
@@ -118,12 +120,25 @@ class Launching(BaseModel):
 
 
 def prepared(
-    files: ExperimentFiles, place: LaunchPlace, flags: Any, *, credentials: Sequence[str]
+    files: ExperimentFiles,
+    place: LaunchPlace,
+    flags: Any,
+    *,
+    credentials: Sequence[str],
+    source: SourceState | None = None,
 ) -> Launching:
     """Check a command line against the experiment.
 
+    Args:
+        files: the built experiment.
+        place: where.
+        flags: of `launch_arguments`.
+        credentials: names of what is handed on.
+        source: who launches from what; None: it is found out.
+
     Raises:
         NoSuchStage, AuthorizationInvalid, OverrideError: the command line is wrong.
+        StageRefused: nobody makes a step of the stage at the place.
     """
     check_reasons(files.bundle, flags)
     if flags.authorize and not flags.relaunch:
@@ -134,16 +149,14 @@ def prepared(
     stage = flags.stage or files.graph["default_stage"]
     # A dry run asks nobody, so nobody needs to answer for it.
     answered = flags.relaunch and not flags.dry_run
-    if stage not in files.graph["stages"]:
-        raise NoSuchStage(
-            f"--stage={stage} does not end this graph. Its stages: {', '.join(sorted(files.graph['stages']))}"
-        )
+    require_stage(files, stage)
+    refuse_unmade(files, place, stage)
     return Launching(
         files=files,
         place=place,
         stage=stage,
         credentials=tuple(credentials),
-        source=read_source_state(os.environ),
+        source=source or read_source_state(os.environ),
         authorized=str(parse_authorization(flags.authorize)) if answered else None,
     )
 
@@ -178,13 +191,14 @@ def launch(launching: Launching, flags: Any, *, agreeing: str | None = None) -> 
     """
     files, place = launching.files, launching.place
     sys.stdout.write(plan_text(files.plan))
+    sys.stdout.write(looked_for_only(files, place, launching.stage))
     if place.is_local:
         check_offered(launching.gang)
     if flags.dry_run:
         return _dry_run(launching, flags)
     with said_if_slow(f"reading the records in {place.store_url}"):
         store = place.open_store()
-        earlier = _earlier(launching, store)
+        earlier = earlier_attempts(launching, store)
     newest = max(earlier, key=lambda record: record.key.ordinal, default=None)
     if newest is not None and not flags.relaunch:
         facts = launching.facts(newest.key.ordinal, {})
@@ -192,7 +206,7 @@ def launch(launching: Launching, flags: Any, *, agreeing: str | None = None) -> 
         if decided is not None:
             complete(store, decided, files.bundle)
             return conclude(decided, place, store, None, who=launching.source.who, detach=flags.detach)
-    contradicted = _contradiction(launching)
+    contradicted = contradicted_by(launching)
     if contradicted is not None:
         sys.stderr.write(f"refused: {contradicted}. Nothing was submitted\n")
         return exit_codes.REFUSED
@@ -200,8 +214,8 @@ def launch(launching: Launching, flags: Any, *, agreeing: str | None = None) -> 
         if newest is not None and newest.state.is_live and not flags.relaunch:
             # It has its job: whatever the gates say now, nothing is submitted, and nobody needs to agree.
             following = launching.model_copy(update={"credentials": ()})
-            return _submit(following, flags, store, _reached(cluster), newest.key.ordinal, _NO_GATES)
-        report = _gates(launching, flags, store, cluster)
+            return _submit(following, flags, store, reached(cluster), newest.key.ordinal, NO_GATES)
+        report = gates_of(launching, flags, store, cluster)
         if report.missing or not place.is_local or any(gate.override for gate in report.gates):
             show_gates(report, sys.stdout)
         if report.missing:
@@ -210,19 +224,20 @@ def launch(launching: Launching, flags: Any, *, agreeing: str | None = None) -> 
                 f"{NOT_SUBMITTED}\n"
             )
             return exit_codes.REFUSED
-        gateway = _reached(cluster)
+        gateway = reached(cluster)
         ordinal = newest.key.ordinal if newest is not None else 1
         if flags.relaunch:
-            ordinal = _relaunch(launching, store, gateway, earlier)
-        sys.stdout.write(_resumption(launching, ordinal))
+            ordinal = new_ordinal(launching, store, gateway, earlier)
+        sys.stdout.write(resumption(launching, ordinal))
         if not place.is_local:
             agree_here(launching.stakes(), yes=flags.yes, command=agreeing or _agreeing_command(files, flags))
         return _submit(launching, flags, store, gateway, ordinal, report)
 
 
-def _gates(
+def gates_of(
     launching: Launching, flags: Any, store: ObjectStore | None, cluster: IrisGateway | IrisError | None
 ) -> GateReport:
+    """Return the gates of a launch; arguments as `launch_gates`."""
     with said_if_slow("looking at the gates"):
         return launch_gates(
             launching.files,
@@ -237,13 +252,14 @@ def _gates(
         )
 
 
-def _reached(cluster: IrisGateway | IrisError) -> IrisGateway:
+def reached(cluster: IrisGateway | IrisError) -> IrisGateway:
+    """Return the gateway, or raise why there is none."""
     if isinstance(cluster, IrisError):
         raise cluster
     return cluster
 
 
-def _relaunch(
+def new_ordinal(
     launching: Launching, store: ObjectStore, gateway: IrisGateway, earlier: Sequence[RunRecord]
 ) -> int:
     """Return the ordinal of a new attempt, once no job of an earlier one runs any more."""
@@ -253,16 +269,16 @@ def _relaunch(
         return prepare_relaunch(store, gateway, earlier, launching.source.who)
 
 
-def _contradiction(launching: Launching) -> str | None:
-    """Why what lies at the plan's output paths would stop it; None also where they are not read from here."""
+def contradicted_by(launching: Launching) -> str | None:
+    """Return why what lies at the plan's output paths would stop it; None also where they are not read from here."""
     objects = launching.place.objects()
     if objects is None:
         return None
     return contradiction(launching.files.bundle.graph_json, launching.stage, FolderObjects(objects))
 
 
-def _resumption(launching: Launching, ordinal: int) -> str:
-    """What the attempt will resume from, if nothing contradicts; of a first one only what there is to say."""
+def resumption(launching: Launching, ordinal: int) -> str:
+    """Return what the attempt will resume from, if nothing contradicts; of a first one only what there is to say."""
     trained = _trained(launching)
     if not trained:
         return ""
@@ -290,42 +306,61 @@ def _submit(
     ordinal: int,
     report: GateReport,
 ) -> int:
-    files, place, source = launching.files, launching.place, launching.source
+    outcome = submitted(launching, store, gateway, ordinal, report)
+    who = launching.source.who
+    return conclude(outcome, launching.place, store, gateway, who=who, detach=flags.detach)
+
+
+def submitted(
+    launching: Launching, store: ObjectStore, gateway: IrisGateway, ordinal: int, report: GateReport
+) -> SubmitOutcome:
+    """Bring it about that attempt `ordinal` has its one job, after gates that say `report`.
+
+    Raises:
+        as `submit_once`.
+    """
+    place = launching.place
     with said_if_slow(f"submitting to {place.cluster}, recorded in {place.store_url}"):
-        outcome = submit_once(
+        return submit_once(
             store,
             gateway,
-            files.bundle,
+            launching.files.bundle,
             launching.facts(ordinal, report.facts()),
-            source,
+            launching.source,
             make_code_archive(),
             secrets=read_credentials(os.environ, launching.credentials),
         )
-    return conclude(outcome, place, store, gateway, who=source.who, detach=flags.detach)
 
 
 def _dry_run(launching: Launching, flags: Any) -> int:
     """Show what a launch would do: no server is asked, nothing is written or started."""
+    show_gates(gates_of(launching, flags, None, None), sys.stdout)
+    sys.stdout.write(dry_run_text(launching, flags))
+    return exit_codes.OK
+
+
+def dry_run_text(launching: Launching, flags: Any) -> str:
+    """Return the exact requests of a launch, and what it would resume from or be refused for."""
     place, files = launching.place, launching.files
-    show_gates(_gates(launching, flags, None, None), sys.stdout)
     newest, attempt = 0, "the first attempt; whether there are others is not asked of the store"
     if launching.seen_ordinal:
         newest, attempt = launching.seen_ordinal, f"attempts on record: {launching.seen_ordinal}"
     elif place.store_url.startswith("file:"):
-        earlier = _earlier(launching, place.open_store())
+        earlier = earlier_attempts(launching, place.open_store())
         newest = max((record.key.ordinal for record in earlier), default=0)
         attempt = f"attempts on record: {newest}"
     facts = launching.facts(max(newest + (1 if flags.relaunch else 0), 1), {})
-    contradicted = _contradiction(launching)
-    if contradicted is None:
-        sys.stdout.write(_resumption(launching, facts.ordinal))
-    else:
-        sys.stdout.write(f"a launch would be refused: {contradicted}\n")
-    sys.stdout.write(requests_text(files.bundle, files.digests.launch, facts, attempt=attempt))
-    return exit_codes.OK
+    contradicted = contradicted_by(launching)
+    outlook = (
+        resumption(launching, facts.ordinal)
+        if contradicted is None
+        else f"a launch would be refused: {contradicted}\n"
+    )
+    return outlook + requests_text(files.bundle, files.digests.launch, facts, attempt=attempt)
 
 
-def _earlier(launching: Launching, store: ObjectStore) -> list[RunRecord]:
+def earlier_attempts(launching: Launching, store: ObjectStore) -> list[RunRecord]:
+    """Return the records of the document's attempts, oldest first."""
     key = run_key(launching.facts(1, {}), launching.files.digests.launch)
     return [
         record

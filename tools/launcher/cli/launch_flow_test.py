@@ -59,7 +59,7 @@ def built(tmp_path_factory):
             "rehearse",
             ["--stage=evaluate"],
             exit_codes.USAGE,
-            "error: --stage=evaluate does not end this graph. Its stages: rl\n",
+            "error: --stage=evaluate does not end this graph. Its stages: import, rl\n",
         ),
     ],
 )

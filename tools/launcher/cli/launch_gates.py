@@ -70,7 +70,7 @@ def launch_gates(
     if place.is_local:
         own = tuple(_not_needed(gate, _LOCAL) for gate in _AT_STAKE)
     else:
-        own = (clean_tree(source), fixed_version(_versions(files, stage, steps)))
+        own = (clean_tree(source), fixed_version(_versions(files, steps)))
         if all(step["kind"] != RL_KIND for step in steps):
             no_gpu = f"stage {stage} trains nothing and takes no GPU"
             own += (_not_needed("budget", no_gpu), _not_needed("smoke", no_gpu))
@@ -96,12 +96,12 @@ def _not_needed(gate_id: GateId, why: str) -> Gate:
     return Gate(id=gate_id, state="not_needed", found=why)
 
 
-def _versions(files: ExperimentFiles, stage: str, steps: Sequence[Mapping[str, Any]]) -> VersionFacts:
+def _versions(files: ExperimentFiles, steps: Sequence[Mapping[str, Any]]) -> VersionFacts:
     runs = [step["address"] for step in steps if step["kind"] == RL_KIND]
     return VersionFacts(
         label=files.plan.experiment,
         # Only what is trained is pinned: an import is known by its own revision.
-        step=runs[0] if runs else files.graph["stages"][stage],
+        step=runs[0] if runs else steps[-1]["address"],
         made=tuple(step["address"] for step in steps if not step["adopted"]),
         pinned=files.graph.get("pinned") if runs else None,
     )

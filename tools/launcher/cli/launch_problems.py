@@ -5,6 +5,10 @@ class NoSuchStage(Exception):
     """The graph does not have the stage asked for. The message lists what it has."""
 
 
+class StageRefused(Exception):
+    """A step of the stage is made by nobody at the place. The message names both, and a stage that is."""
+
+
 class PlaceRefused(Exception):
     """Card, flags and environment give no place to launch at. The message says what is missing."""
 

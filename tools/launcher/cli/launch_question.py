@@ -1,7 +1,7 @@
 """Asking before anything is submitted to a cluster that others pay for."""
 
 import sys
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,14 +10,27 @@ from tools.launcher.cli.launch_problems import NotAgreed
 NOT_SUBMITTED = "nothing was submitted"
 
 
+class AtStake(Protocol):
+    """What somebody agrees to."""
+
+    @property
+    def cluster(self) -> str:
+        """Where it is submitted."""
+        ...
+
+    def words(self) -> str:
+        """Return it as a block of lines."""
+        ...
+
+
 class Stakes(BaseModel):
     """What a submission takes.
 
     Attributes:
         experiment: its name.
         cluster: where.
-        nodes, gpus_per_node, gpu_variant: the allocation.
-        hours: deadline of the training job, in hours.
+        nodes, gpus_per_node, gpu_variant: the allocation; no nodes if nothing is trained.
+        hours: deadline of the training job, in hours; of the coordinator if there is none.
         charged: who is charged, in words.
     """
 
@@ -34,16 +47,17 @@ class Stakes(BaseModel):
     def words(self) -> str:
         """Return the stakes as a block of lines."""
         gpu_hours = self.nodes * self.gpus_per_node * self.hours
+        nodes = f"{self.nodes} x {self.gpus_per_node} {self.gpu_variant}" if self.nodes else "none with a GPU"
         return (
             f"{self.experiment} is going to be submitted:\n"
             f"  cluster    {self.cluster}\n"
-            f"  nodes      {self.nodes} x {self.gpus_per_node} {self.gpu_variant}\n"
+            f"  nodes      {nodes}\n"
             f"  GPU hours  at most {gpu_hours:g} (deadline {self.hours:g} h)\n"
             f"  charged    {self.charged}\n"
         )
 
 
-def agree(stakes: Stakes, *, yes: bool, command: str, stdin: TextIO, stderr: TextIO) -> None:
+def agree(stakes: AtStake, *, yes: bool, command: str, stdin: TextIO, stderr: TextIO) -> None:
     """Return if the submission is agreed to: by --yes, or by `y` at the terminal.
 
     Args:
@@ -76,6 +90,6 @@ def agree(stakes: Stakes, *, yes: bool, command: str, stdin: TextIO, stderr: Tex
         raise NotAgreed(f"not agreed to; {NOT_SUBMITTED}")
 
 
-def agree_here(stakes: Stakes, *, yes: bool, command: str) -> None:
+def agree_here(stakes: AtStake, *, yes: bool, command: str) -> None:
     """Ask on this process's own streams; see `agree`."""
     agree(stakes, yes=yes, command=command, stdin=sys.stdin, stderr=sys.stderr)

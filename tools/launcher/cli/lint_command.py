@@ -36,6 +36,15 @@ examples:
   render | tools/bazel run //tools/launcher:lint -- --format=sarif -"""
 
 
+_FACTS = {
+    "model": "model_card",
+    "cluster": "cluster_card",
+    "dataset": "dataset_card",
+    "runtime_manifest": "runtime_manifest",
+}
+"""Kind of a file with facts -> the flag that takes it. Judged as a launch document, every key of it is unknown."""
+
+
 def add_arguments(parser: Any) -> None:
     """Add the flags of `lint`."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="launch document; `-` is standard input")
@@ -80,6 +89,14 @@ def judge(path: str, data: bytes, inputs: LintInputs) -> Judged:
     """
     try:
         document = load_yaml_mapping(data, source=path)
+        kind = document.get("kind")
+        if isinstance(kind, str) and kind in _FACTS:
+            raise DocumentError(
+                path,
+                "",
+                f"this says `kind: {kind}`; a launch document has no kind",
+                f"Name a launch document; the builds that use this file check it, and --{_FACTS[kind]} judges by it",
+            )
     except DocumentError as error:
         return Judged(path, data, unreadable(error), None)
     chosen = inputs.choose(document, data)

@@ -121,6 +121,8 @@ def test_sarif_has_rules_results_and_places(tmp_path):
         (b"", "the document is empty, not a mapping"),
         (b"{}", "the document is an empty mapping"),
         (b"- 1", "the document is a list, not a mapping"),
+        (b"kind: model\nname: x\n", "this says `kind: model`; a launch document has no kind"),
+        (b"kind: [model]\n", ""),
         ("schema_version: 1".encode("utf-16"), "byte 0 is not UTF-8 text"),
         (b"\x00" * 1000, "control characters are not allowed"),
         (b"a: 1\na: 2\n", "line 2, column 1: the key 'a' appears twice in one mapping"),

@@ -94,7 +94,7 @@ def read_document(path: str) -> bytes:
                         source,
                         "",
                         f"this is {name}, not a file",
-                        "Write its content into a file, or to lint -",
+                        "Write its content into a file",
                     )
             if status.st_size > MAX_BYTES:
                 raise too_large(source, str(status.st_size))

@@ -3,7 +3,7 @@
 import gc
 import sys
 
-from tools.launcher.cli.process_boundary import run_as_process
+from tools.launcher.cli.process_boundary import leave, run_as_process
 
 
 def main() -> int:
@@ -11,23 +11,15 @@ def main() -> int:
     # Nothing that is imported becomes garbage; looking for it takes a tenth of the start.
     gc.disable()
     # Imported inside the boundary, so that Ctrl-C while it loads is no traceback either.
-    import argparse
-
-    from absl.flags import argparse_flags
-
     from tools.launcher.cli import lint_command
+    from tools.launcher.cli.flag_parser import flag_parser
 
     gc.freeze()
     gc.enable()
-    parser = argparse_flags.ArgumentParser(
-        prog="lint",
-        description=lint_command.DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        inherited_absl_flags=None,
-    )
+    parser = flag_parser("lint", lint_command.DESCRIPTION)
     lint_command.add_arguments(parser)
     return lint_command.run(parser.parse_args(sys.argv[1:]))
 
 
 if __name__ == "__main__":
-    sys.exit(run_as_process(main))
+    leave(run_as_process(main))

@@ -18,6 +18,7 @@ from tools.launcher.cli.run_place import (
 )
 from tools.launcher.cli.run_selection import find_run
 from tools.launcher.coordinator.scrub import Scrubber
+from tools.launcher.documents.printable import printable, printable_lines
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.jobs import IrisError, LogLine, is_terminal
 from tools.launcher.observe.log_view import Source, record_lines, shown_line
@@ -86,7 +87,9 @@ def run(flags: Any) -> int:
         try:
             return _Logs(flags, store, gateway, scrubber).show(record)
         except NoJobYet as none:
-            sys.stderr.write(f"error: {none}. Look where it stands: `launcher status`\n")
+            sys.stderr.write(
+                f"error: {printable_lines(str(none))}. Look where it stands: `launcher status`\n"
+            )
             return exit_codes.UNKNOWN
         except IrisError as error:
             return _of_the_record(record, scrubber, str(error))
@@ -96,7 +99,7 @@ def run(flags: Any) -> int:
 
 
 def _of_the_record(record: RunRecord, scrubber: Scrubber, problem: str) -> int:
-    sys.stderr.write(f"error: {problem}. This is what the record says of the run:\n")
+    sys.stderr.write(f"error: {printable_lines(problem)}. This is what the record says of the run:\n")
     _print(scrubber.clean(line) for line in record_lines(record))
     return exit_codes.UNKNOWN
 
@@ -148,7 +151,7 @@ class _Logs:
             self._write(self._reader.news(self._sources(record)))
         time.sleep(LATE_SECONDS)
         self._write(self._reader.news(self._sources(record)))
-        why = f": {record.reason}" if record.reason else ""
+        why = f": {printable_lines(record.reason)}" if record.reason else ""
         sys.stderr.write(f"note: the run is {record.state}{why}; nothing more is written\n")
 
     def _is_over(self, record: RunRecord) -> bool:
@@ -172,13 +175,13 @@ class _Logs:
         known = [self._gateway.describe(source.job_id) for source in sources]
         for job in known:
             if job is not None and not is_terminal(job.state):
-                why = f": {job.pending_reason}" if job.pending_reason else ""
+                why = f": {printable_lines(job.pending_reason)}" if job.pending_reason else ""
                 sys.stderr.write(f"note: {job.job_id} is {job.state} and has written nothing yet{why}\n")
                 return
         if self._flags.attempt is not None and any(job is not None for job in known):
             sys.stderr.write(f"note: no line of attempt {self._flags.attempt}\n")
             return
-        jobs = ", ".join(source.job_id for source in sources)
+        jobs = printable(", ".join(source.job_id for source in sources))
         sys.stderr.write(
             f"note: Iris has no line of {jobs} any more. This is what the record says of the run:\n"
         )

@@ -159,9 +159,20 @@ IDENTITY = {
 def test_another_recipe_under_a_pinned_version_is_refused(pinned, capsys, change):
     assert pinned.build(change) == 1
     error = capsys.readouterr().err
-    assert f"error: ART-17 at run.id\n    {ADDRESS} was built as " in error
-    assert "The cached result would be returned\n    repair: publish a new version" in error
+    assert f"error: ART-17 at run.id\n    {ADDRESS} is pinned as " in error
+    assert (
+        "What exists under that version would be taken for this\n"
+        f"    repair: give the target another version, such as {ADDRESS.partition('@')[2]}.1, or take the change back"
+    ) in error
     assert "ART-06" not in error
+
+
+def test_the_version_that_is_proposed_is_not_pinned_either(pinned, capsys):
+    version = ADDRESS.partition("@")[2]
+    assert pinned.build(IDENTITY["seed"], version=f"{version}.1") == 0 and pinned.pin() == 0
+    capsys.readouterr()
+    assert pinned.build(IDENTITY["samples"]) == 1
+    assert f"give the target another version, such as {version}.2, or take" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("version", ["2026.09.22", "dev"])

@@ -17,6 +17,7 @@ from tools.launcher.documents.yaml_writer import dump_yaml
 from tools.launcher.graph.artifact_graph import ArtifactGraph, build_graph
 from tools.launcher.graph.fingerprint import step_fingerprint, step_identity
 from tools.launcher.graph.ledger import VersionLedger
+from tools.launcher.graph.stages import other_stages
 from tools.launcher.graph.step import ArtifactStep
 from tools.launcher.preflight.findings import PreflightReport
 from tools.launcher.preflight.geometry import Geometry
@@ -106,12 +107,10 @@ def _planned_experiment(
     graph = build_graph(terminals)
     run, payload = _rl_step(graph)
     if stage not in graph.stages:
-        raise ExperimentError(
-            f"stage '{stage}' does not end this graph. Its stages: {', '.join(sorted(graph.stages))}"
-        )
+        raise ExperimentError(f"stage '{stage}' does not end this graph. {other_stages(stage, graph.stages)}")
     storage = _storage(inputs.cluster)
     document = render_launch_document(payload, storage)
-    subject = _subject(document, graph, payload, inputs, storage, ledger)
+    subject = _subject(document, graph, payload, inputs, storage, stage, ledger)
     report = judge(subject, CHECKS)
     if report.errors:
         raise PreflightFailed(report)
@@ -200,6 +199,7 @@ def _subject(
     payload: SkyRLStepPayload,
     inputs: BuildInputs,
     storage: Storage,
+    stage: str,
     ledger: VersionLedger,
 ) -> PreflightSubject:
     model = payload.spec.model.step.payload
@@ -218,6 +218,7 @@ def _subject(
             prefix=storage.prefix,
             recipe=payload.spec.recipe,
             required_fixes=payload.spec.required_fixes,
+            stage=stage,
             launch=_digest(document),
         ),
     )
@@ -252,7 +253,7 @@ def _planned(
     iris = document["iris"]
     geometry = Geometry.of(subject)
     return {
-        "stages": graph.stages,
+        "stages": graph.last_steps,
         "runtime": {
             "manifest": inputs.runtime.name,
             "commit": payload.spec.runtime.commit,
@@ -266,7 +267,7 @@ def _planned(
             "priority": iris["priority"],
         },
         "roles": _roles(geometry),
-        "batches": _batches(geometry),
+        "batches": _batches(geometry, subject),
         "lengths": derived_lengths(payload.spec.context_budget),
         "memory": _memory(memory_estimate(subject)),
         "artifacts": tuple(
@@ -333,15 +334,17 @@ def _roles(geometry: Geometry) -> tuple[PlannedRole, ...]:
     return policy, reference, engines
 
 
-def _batches(geometry: Geometry) -> PlannedBatches:
+def _batches(geometry: Geometry, subject: PreflightSubject) -> PlannedBatches:
+    epochs = subject.positive("skyrl.trainer.update_epochs_per_batch")
     return PlannedBatches(
         prompts_per_step=geometry.train_batch,
-        samples_per_prompt=geometry.samples,
+        samples_per_prompt=geometry.declared_samples,
         rows_per_step=geometry.train_batch * geometry.samples,
         prompts_per_mini_batch=geometry.mini_batch,
-        optimizer_steps_per_batch=geometry.train_batch // geometry.mini_batch,
+        optimizer_steps_per_batch=geometry.train_batch // geometry.mini_batch * epochs,
         data_parallel_ranks=geometry.policy_dp,
         rows_per_rank=geometry.rows_per_rank,
         micro_batch=geometry.micro_batch,
         micro_steps=geometry.rows_per_rank // geometry.micro_batch,
+        update_epochs=epochs,
     )

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 
 import pytest
@@ -77,6 +78,54 @@ def test_the_user_s_locale_need_not_know_a_letter():
         env={"PYTHONPATH": ":".join(sys.path), "PYTHONIOENCODING": "ascii"},
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"/\\u65e5\n", b"")
+
+
+def python(code):
+    return subprocess.run(
+        [sys.executable, "-c", BOUNDARY + code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )
+
+
+PLUGIN = """
+import sys
+def command():
+    if {looked_up}:
+        sys.modules.pop("pydantic.plugin._loader")
+    import pydantic
+    class Model(pydantic.BaseModel):
+        field: int
+    print(Model(field=1), "importlib.metadata" in sys.modules)
+    return 0
+sys.exit(run_as_process(command))
+"""
+
+
+@pytest.mark.parametrize("looked_up", [False, True])
+def test_no_plugin_changes_a_model_and_none_is_looked_for(looked_up):
+    done = python(PLUGIN.format(looked_up=looked_up))
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"field=1 {looked_up}\n", "")
+
+
+def test_modules_of_python_itself_are_looked_for_in_its_library_first():
+    code = "import os, sys\nsys.exit(run_as_process(lambda: print(*sys.path, sep='\\n') or 0))"
+    path = python(code).stdout.splitlines()
+    library = sysconfig.get_path("stdlib")
+    assert path[:2] == [library, f"{library}/lib-dynload"]
+    assert path[2:] == [entry for entry in path if entry not in path[:2]] and len(path) > 2
+
+
+def test_a_program_can_end_at_once_with_all_it_printed():
+    code = (
+        "from tools.launcher.cli.process_boundary import leave\n"
+        "import atexit, sys\natexit.register(print, 'taken apart')\n"
+        "leave(run_as_process(lambda: print('done') or (sys.stderr.write('said') and 3)))"
+    )
+    done = python(code)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "done\n", "said")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,9 @@ def record_file(path: str | None) -> Path | None:
     target = typed_path(path)
     if target.suffix != ENDING:
         raise WrongFile(f"--record={path}: a Markdown file is written. Give it a name that ends in {ENDING}")
+    if target.exists() and not target.is_file() and not target.is_dir():
+        # Of a pipe that nobody writes to, even opening would wait.
+        raise WrongFile(f"--record={path}: this is a pipe or a device. Name a file")
     try:
         with target.open("rb") as present:
             begins = present.read(len(MARK.encode()))

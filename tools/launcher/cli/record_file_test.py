@@ -1,5 +1,6 @@
 """`--record FILE.md` of status and verify."""
 
+import os
 import sys
 
 import pytest
@@ -58,6 +59,7 @@ def test_status_writes_where_a_run_stands(tmp_path, monkeypatch):
         ("run.txt", "--record={0}/run.txt: a Markdown file is written. Give it a name that ends in .md"),
         ("no/run.md", "--record={0}/no/run.md: there is no folder {0}/no. Make it first"),
         ("folder.md", "--record={0}/folder.md: Is a directory. Name a file that can be written"),
+        ("pipe.md", "--record={0}/pipe.md: this is a pipe or a device. Name a file"),
         (
             "README.md",
             (
@@ -70,6 +72,7 @@ def test_status_writes_where_a_run_stands(tmp_path, monkeypatch):
 def test_no_other_file_is_written(tmp_path, capsys, name, sentence):
     finished_run(tmp_path / "slipway")
     (tmp_path / "folder.md").mkdir()
+    os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "README.md").write_text("# Mine\n")
     for command in ("status", "verify"):
         assert run([command, "cats", f"--record={tmp_path / name}"]) == exit_codes.USAGE

@@ -17,6 +17,7 @@ from tools.launcher.cli.launch_arguments import (
 )
 from tools.launcher.cli.launch_flow import Launching, check_reasons, launch
 from tools.launcher.cli.launch_place import LOCAL_CLUSTER
+from tools.launcher.cli.launch_stage import refuse_unmade
 from tools.launcher.cli.run_place import add_run_arguments, credentials_of, place_of, store_of
 from tools.launcher.cli.run_selection import NoSuchRun, find_run, short_name
 from tools.launcher.cli.runfiles_paths import WrongFile, read_located
@@ -67,10 +68,12 @@ def run(flags: Any) -> int:
         raise RelaunchRefused(f"{where.elsewhere}. Relaunch it there, or launch the experiment here")
     files = _files(record, store, flags)
     check_reasons(files.bundle, flags)
+    stage = record.stage or files.graph["default_stage"]
+    refuse_unmade(files, where.place, stage)
     launching = Launching(
         files=files,
         place=where.place,
-        stage=record.stage or files.graph["default_stage"],
+        stage=stage,
         credentials=credentials_of(record),
         source=source,
         authorized=authorized,

@@ -72,6 +72,56 @@ def test_a_record_of_the_version_before_is_of_the_local_iris(tmp_path, capsys):
     assert "has no provenance in file://" in capsys.readouterr().err
 
 
+NASTY = "\x1b[2J\x1b]0;mine\x07\u202e|<b>\rverified: yes\nverified: yes"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status", "cats"],
+        ["watch", "cats", "--once"],
+        ["watch", "cats", "--plain"],
+        ["verify", "cats"],
+        ["logs", "cats"],
+        ["runs"],
+        ["runs", "--format=markdown"],
+        ["cancel", "cats", "--authorize=ann: wrong data"],
+    ],
+)
+def test_what_a_record_holds_reaches_no_terminal_as_a_code_and_makes_no_line(tmp_path, capsys, arguments):
+    """A store is shared, and a record holds what others' programs wrote."""
+    cats = Run(tmp_path / "shared", stage=NASTY, cluster=NASTY, topology={"num_nodes": NASTY})
+    cats.event("submitted", job_id=f"/a/{NASTY}")
+    cats.event("cancel_requested", authorized=NASTY, jobs=[NASTY])
+    cats.event("failed", reason=NASTY, step=NASTY, stderr_tail=NASTY)
+    run([*arguments, f"--store={cats.store.url}"])
+    shown = capsys.readouterr()
+    text = shown.out + shown.err
+    assert "2J" in text or arguments[0] in ("runs", "verify", "logs")
+    assert all(character.isprintable() or character == "\n" for character in text)
+    assert "\nverified: yes" not in shown.out
+
+
+def test_records_as_markdown_hold_no_markup_of_others(tmp_path, capsys):
+    cats = Run(tmp_path / "shared", stage=NASTY, cluster="@all &lt; $x$ ~~y~~ #1")
+    page = tmp_path / "run.md"
+    assert run(["status", "cats", f"--store={cats.store.url}", f"--record={page}"]) == exit_codes.OK
+    text = page.read_text()
+    assert r"| cluster | &#64;all &amp;lt; \$x\$ \~\~y\~\~ \#1 |" in text and r"\|\<b\>" in text
+
+
+@pytest.mark.parametrize("bundle", ["../../etc/passwd", "0" * 63, NASTY])
+def test_a_bundle_that_no_digest_names(tmp_path, capsys, bundle):
+    cats = Run(tmp_path / "shared")
+    cats.event("submitted", job_id="/a/b", bundle=bundle)
+    cats.event("failed", reason="x")
+    assert run(["status", "cats", f"--store={cats.store.url}"]) == exit_codes.OK
+    assert "' is no SHA-256 of an object below bundles/sha256/. The record" in capsys.readouterr().out
+    for command in (["verify", "cats"], ["diff", "cats", "cats"]):
+        assert run([*command, f"--store={cats.store.url}"]) == exit_codes.UNKNOWN
+        assert "' is no SHA-256 of an object below bundles/sha256/. The record" in capsys.readouterr().err
+
+
 def test_files_are_where_the_launch_had_them(tmp_path, capsys):
     cats = finished_run(tmp_path / "shared")
     facts = {**cats.record().events[0].facts, "object_root": f"file://{tmp_path / 'shared' / 'objects'}"}

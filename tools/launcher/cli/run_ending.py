@@ -6,38 +6,55 @@ What verifying needs is imported when it begins: a launch gets here long after i
 import contextlib
 import sys
 
+from tools.launcher.cli import exit_codes
 from tools.launcher.cli.launch_place import LaunchPlace
 from tools.launcher.cli.launch_waiting import said_if_slow
+from tools.launcher.documents.printable import printable, printable_lines
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.store.object_store import ObjectStore
-from tools.launcher.store.records import RunRecord, record_prefix
+from tools.launcher.store.records import RunRecord, RunState, record_prefix
 
 
 def verify_and_show(
     record: RunRecord, place: LaunchPlace, store: ObjectStore, gateway: IrisGateway | None, who: str
 ) -> int:
-    """Verify a run that has ended, write the answer to its record, and show both."""
+    """Verify a run that has ended, write the answer to its record, show both, and return the exit status.
+
+    A run whose stage trains nothing is not verified: it ended well or it did not.
+    """
     from tools.launcher.cli.run_objects import objects_of
     from tools.launcher.cli.run_place import RunPlace, looking
     from tools.launcher.cli.verification_answer import answered
+    from tools.launcher.observe.run_files import run_files
     from tools.launcher.observe.verify import verify_run
 
-    print(f"coordinator job: {record.coordinator_job_id}")
+    print(printable(f"coordinator job: {record.coordinator_job_id}"))
     for child in record.child_job_ids:
-        print(f"child job: {child}")
-    print(f"recipe digest: sha256:{record.recipe_digest}")
+        print(printable(f"child job: {child}"))
+    print(printable(f"recipe digest: sha256:{record.recipe_digest}"))
     print(f"launch digest: sha256:{record.launch_digest}")
     print(f"record: {place.store_url}/{record_prefix(record.key)}")
     if place.object_root_url is not None:
         print(f"files: s3://, gs:// and local:// addresses are folders below {place.object_root_url}")
     if record.reason:
-        sys.stderr.write(f"run {record.state.value}: {record.reason}\n")
+        sys.stderr.write(f"run {record.state.value}: {printable_lines(record.reason)}\n")
         if _may_go_better(record):
             sys.stderr.write(
                 'to try the same document again: the same command with --relaunch --authorize="who: why" '
                 '(through Bazel: `-- --relaunch --authorize="who: why"`); it resumes from the newest whole '
                 "checkpoint\n"
             )
+    if run_files(record, store).rl_step is None:
+        # Its end is the whole answer. One on record would stand for a training to whoever asks for a smoke.
+        if record.state is not RunState.SUCCEEDED:
+            return exit_codes.FAILED
+        made = ", ".join(record.artifacts)
+        print(
+            printable(
+                f"stage {record.stage}: its steps are done and none trains, so there is nothing to verify: {made}"
+            )
+        )
+        return exit_codes.OK
     with contextlib.ExitStack() as stack:
         if gateway is None and not place.is_local:
             # The record alone decided the launch; what Iris still knows of its tasks belongs to the answer.

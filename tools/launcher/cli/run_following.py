@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.launch_place import LaunchPlace
 from tools.launcher.cli.run_ending import verify_and_show
+from tools.launcher.documents.printable import printable_lines
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.local.control import status
 from tools.launcher.iris.local.state import LocalClusterError
@@ -95,10 +96,10 @@ def follow_to_end(
                 f"The local Iris: {status(place.state).note}. Launch again: that starts it if need be and "
                 "finds out what became of the run"
             )
-        sys.stderr.write(f"error: {last.message}. {help_}\n")
+        sys.stderr.write(f"error: {printable_lines(last.message)}. {help_}\n")
         return exit_codes.UNKNOWN
     if last.end is FollowEnd.NOT_SUBMITTED:
-        sys.stderr.write(f"error: {last.message}\n")
+        sys.stderr.write(f"error: {printable_lines(last.message)}\n")
         # One that is being submitted right now may yet go on.
         return exit_codes.UNKNOWN if last.status.state is RunState.INTENT else exit_codes.FAILED
     record = reload_record(store, key)

@@ -16,6 +16,7 @@ from tools.launcher.cli.launch_place import (
 )
 from tools.launcher.cli.local_environment import LocalEnvironment, local_environment
 from tools.launcher.cli.local_gateway import gateway_if_running
+from tools.launcher.documents.printable import printable_lines
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.jobs import IrisError
 from tools.launcher.iris.local.state import LocalClusterError
@@ -172,5 +173,5 @@ def looking(run: RunPlace) -> Iterator[tuple[IrisGateway | None, str]]:
         try:
             found: tuple[IrisGateway | None, str] = stack.enter_context(asking(run)), ""
         except (ClusterOutOfReach, IrisError) as error:
-            found = None, str(error)
+            found = None, printable_lines(str(error))
         yield found

@@ -60,6 +60,23 @@ def test_a_run_that_has_ended_is_shown_and_verified(tmp_path, capsys):
     assert cats.record().events[-1].kind == "verified"
 
 
+def test_a_run_that_was_to_train_nothing_ends_well_without_an_answer(tmp_path, capsys):
+    """It was called not verified, for want of a training."""
+    cats = Run(
+        tmp_path / "shared", stage="import", route={"scheduler": "iris", "controller": CLOSED}, cluster="far"
+    )
+    cats.event("submitted", job_id=COORDINATOR_ID)
+    cats.event("coordinator_started", job_id=COORDINATOR_ID)
+    cats.event("step_reused", step="qwen@1")
+    cats.event("succeeded")
+    assert run(["watch", "cats", store_of(cats)]) == exit_codes.OK
+    out = capsys.readouterr().out
+    assert "stage import: its steps are done and none trains, so there is nothing to verify: qwen@1\n" in out
+    assert "verified:" not in out and cats.record().events[-1].kind == "succeeded"
+    assert run(["status", "cats", store_of(cats)]) == exit_codes.OK
+    assert "tasks joined: 0/0\nsteps: 0/0\n" in capsys.readouterr().out
+
+
 def test_a_run_that_failed_is_not_verified(tmp_path, capsys):
     cats = far(tmp_path)
     cats.submit()

@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict
 from tools.launcher.compare.digest_manifest import DigestManifest, ExperimentDigests
 from tools.launcher.graph.versions import is_mutable
 
-Effect = Literal["refused", "recipe", "launch", "new", "removed", "repaired"]
+Effect = Literal["refused", "recipe", "launch", "graph", "new", "removed", "repaired"]
 """What happened to an experiment, gravest first."""
 
-EFFECTS: tuple[Effect, ...] = ("refused", "recipe", "launch", "new", "removed", "repaired")
+EFFECTS: tuple[Effect, ...] = ("refused", "recipe", "launch", "graph", "new", "removed", "repaired")
 
 
 class AffectedExperiment(BaseModel):
@@ -76,6 +76,11 @@ def affected_report(base: DigestManifest, head: DigestManifest, *, names: tuple[
 
 
 def _affected(base: DigestManifest, head: DigestManifest) -> Iterator[AffectedExperiment]:
+    gone = {
+        (digests.recipe, digests.launch): label
+        for label, digests in base.experiments.items()
+        if label not in head.experiments and _refusal(head, label) is None
+    }
     labels = base.experiments.keys() | base.refused.keys() | head.experiments.keys() | head.refused.keys()
     known_packages = {_package(label) for label in labels if ":" in label}
     for label in labels:
@@ -85,6 +90,9 @@ def _affected(base: DigestManifest, head: DigestManifest) -> Iterator[AffectedEx
         found = _effect(before, after, refused=(_refusal(base, label), _refusal(head, label)))
         if found is not None:
             effect, sentence = found
+            same = gone.get((after.recipe, after.launch)) if effect == "new" and after is not None else None
+            if same is not None:
+                sentence += f", what {same} was"
             yield AffectedExperiment(
                 label=label, effect=effect, before=before, after=after, sentence=sentence
             )
@@ -114,6 +122,11 @@ def _effect(
         return "recipe", _recipe_sentence(before.version, after.version)
     if before.launch != after.launch:
         return "launch", "the same recipe in another place or with other limits; its version stays"
+    if None not in (before.graph, after.graph) and before.graph != after.graph:
+        return (
+            "graph",
+            "the same launch document; another deadline, other credentials, or other steps after training",
+        )
     return None
 
 

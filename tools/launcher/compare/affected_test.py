@@ -1,3 +1,4 @@
+import re
 import sys
 
 import pytest
@@ -113,6 +114,43 @@ def test_text_and_table_name_the_digests_that_moved():
     assert len({row.count("|") for row in table[2:]}) == 1
     moved = next(row for row in table if "//x/moved" in row)
     assert moved.startswith("| //x/moved:moved | launch | aaaaaaaa | 00000000 -> 11111111 | the same recipe")
+
+
+def with_graph(digit: str | None) -> ExperimentDigests:
+    return digests("a").model_copy(update={"graph": None if digit is None else digit * 64})
+
+
+def test_another_deadline_or_evaluation_is_told_though_no_digest_of_the_document_has_it():
+    found = report(manifest(x=with_graph("1")), manifest(x=with_graph("2")))
+    assert [line.text for line in affected_text(found)] == [
+        (
+            "graph     //x/x:x  the same launch document; another deadline, other credentials, or other steps after "
+            "training (graph 11111111 -> 22222222)"
+        ),
+        "main to HEAD: 1 graph; 0 unaffected",
+    ]
+    assert not found.touches_recipe()
+    for older in (manifest(x=with_graph(None)), manifest(x=with_graph("2"))):
+        assert report(older, manifest(x=with_graph("2"))).affected == ()
+
+
+def test_an_experiment_that_moved_is_told_to_be_the_same():
+    found = report(manifest(old=digests("a"), other=digests("b")), manifest(moved=digests("a")))
+    assert [(item.effect, item.label, item.sentence) for item in found.affected] == [
+        ("new", "//x/moved:moved", "version 2026.11.30, what //x/old:old was"),
+        ("removed", "//x/old:old", "no such experiment any more"),
+        ("removed", "//x/other:other", "no such experiment any more"),
+    ]
+
+
+def test_names_cannot_leave_their_cell_nor_the_table_its_comment():
+    nasty = {f"//x/<b>|\n@all`{number}:x": digests("a") for number in range(1000)}
+    found = report(DigestManifest(schema=1, experiments={}), DigestManifest(schema=1, experiments=nasty))
+    table = list(affected_markdown(found))
+    assert len("\n".join(table)) < 65_536 and re.fullmatch(r"\| \d+ more \| .* shows all \|", table[-1])
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in table[2:]} == {6}
+    assert all(row.isprintable() and "<b>" not in row and "@" not in row for row in table)
+    assert all(line.text.isprintable() for line in affected_text(found))
 
 
 def test_a_manifest_is_read_as_it_was_written():

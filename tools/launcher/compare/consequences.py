@@ -12,16 +12,14 @@ from tools.launcher.compare.fields import FieldChange, field_changes
 from tools.launcher.compare.identity import IdentityChange, identity_change
 from tools.launcher.compare.resume import resume_consequence
 from tools.launcher.compare.side import Side
-from tools.launcher.compare.sizes import Size, Sizes, sizes_of
+from tools.launcher.compare.sizes import ELSEWHERE, OWN_NODES, SHARED, Size, Sizes, sizes_of
 from tools.launcher.compare.verdicts import Consequence
+from tools.launcher.compare.wording import NAMED, brief, named
 from tools.launcher.graph.versions import is_mutable
-from tools.launcher.preflight.wording import counted, listed
+from tools.launcher.preflight.wording import counted
 
 SHORT = 8
 """Digits of a digest that people read, as in names of jobs."""
-
-NAMED = 3
-"""Fields and differences that a sentence names; the rest is counted."""
 
 
 class SmokeComparison(BaseModel):
@@ -44,6 +42,7 @@ class Comparison(BaseModel):
     Attributes:
         a, b: the two.
         changes: of their documents, by field.
+        beside: likewise, of what their graphs say that their documents do not; nothing where one has no graph.
         identity: whether they learn the same.
         consequences: one for each aspect, in reading order.
     """
@@ -53,13 +52,14 @@ class Comparison(BaseModel):
     a: Side
     b: Side
     changes: tuple[FieldChange, ...]
+    beside: tuple[FieldChange, ...]
     identity: IdentityChange
     consequences: tuple[Consequence, ...]
 
     @property
     def equal(self) -> bool:
-        """Whether both are the same document and learn the same."""
-        return not self.changes and not self.identity.changed
+        """Whether both are the same document, learn the same, and are launched alike."""
+        return not self.changes and not self.beside and not self.identity.changed
 
 
 def compare(a: Side, b: Side, smoke: SmokeComparison) -> Comparison:
@@ -76,6 +76,7 @@ def compare(a: Side, b: Side, smoke: SmokeComparison) -> Comparison:
         a=a,
         b=b,
         changes=changes,
+        beside=() if None in (a.beside, b.beside) else field_changes(a.beside or {}, b.beside or {}),
         identity=identity,
         consequences=(
             _engines(before, after),
@@ -106,34 +107,64 @@ _PARALLEL = ("TP", "PP", "DP", "EP")
 _ENGINE = ("engines", "engine_gpus", "engine_tp", "engine_pp", "engine_dp", "engine_ep")
 
 
+_GPUS = (
+    "gpus",
+    "nodes",
+    "gpus_per_node",
+    "gpu_variant",
+    "policy_ranks",
+    "reference_ranks",
+    "reference_at",
+    "engine_ranks",
+    "engines_at",
+    "draft_gpus",
+    "teacher_gpus",
+    "used_gpus",
+)
+_SHARED_WORDS = {SHARED: " on the same GPUs", OWN_NODES: "", ELSEWHERE: " elsewhere"}
+_MOVED_WORDS = {SHARED: " on the policy's GPUs", OWN_NODES: " on nodes of their own", ELSEWHERE: " elsewhere"}
+_REFERENCE_WORDS = {SHARED: " on the policy's GPUs", OWN_NODES: " on nodes of its own"}
+
+
 def _gpus(before: Sizes, after: Sizes) -> Consequence:
-    names = (
-        "gpus",
-        "nodes",
-        "gpus_per_node",
-        "gpu_variant",
-        "policy_ranks",
-        "reference_ranks",
-        "engine_ranks",
-    )
-    missing = _missing(before, after, names)
+    missing = _missing(before, after, _GPUS)
     if missing:
         return Consequence(aspect="GPUs", verdict="not_known", sentence=f"not known: needs {missing}")
-    each = {name: _arrow(before.get(name), after.get(name)) for name in names}
-    shared = {sizes.get("colocated") for sizes in (before, after)} == {True}
+    each = {name: _arrow(before.get(name), after.get(name)) for name in _GPUS}
     sentence = (
-        f"{each['gpus']} on {each['nodes']} x {each['gpus_per_node']} {each['gpu_variant']}: "
-        f"policy {each['policy_ranks']}, reference {each['reference_ranks']}, engines {each['engine_ranks']}"
-        f"{' on the same GPUs' if shared else ''}"
+        f"{each['gpus']} on {each['nodes']} x {each['gpus_per_node']} {brief(each['gpu_variant'])}: "
+        f"policy {each['policy_ranks']}, "
+        f"reference {_placed(before, after, 'reference', {}, _REFERENCE_WORDS)}, "
+        f"engines {_placed(before, after, 'engine', _SHARED_WORDS, _MOVED_WORDS)}"
     )
-    same = all(before.get(name) == after.get(name) for name in names)
+    for name, words in (("draft_gpus", "draft training"), ("teacher_gpus", "teachers")):
+        if before.get(name) or after.get(name):
+            sentence += f", {words} {each[name]}"
+    if any(sizes.get("used_gpus") != sizes.get("gpus") for sizes in (before, after)):
+        sentence += f"; {each['used_gpus']} used"
+    same = all(before.get(name) == after.get(name) for name in _GPUS)
     return Consequence(
         aspect="GPUs",
         verdict="same" if same else "changed",
         sentence=f"as before: {sentence}" if same else sentence,
-        before={name: before.get(name) for name in (*names, "used_gpus", "engine_nodes")},
-        after={name: after.get(name) for name in (*names, "used_gpus", "engine_nodes")},
+        before={name: before.get(name) for name in (*_GPUS, "engine_nodes")},
+        after={name: after.get(name) for name in (*_GPUS, "engine_nodes")},
     )
+
+
+def _placed(before: Sizes, after: Sizes, role: str, staying: dict[str, str], moving: dict[str, str]) -> str:
+    """Ranks of a role, and where they are if that is to be told: a role without ranks is nowhere."""
+    ranks = [sizes.get(f"{role}_ranks") for sizes in (before, after)]
+    places = [
+        str(sizes.get(_AT[role])) if count else None
+        for sizes, count in zip((before, after), ranks, strict=True)
+    ]
+    if None in places or places[0] == places[1]:
+        return f"{_arrow(*ranks)}{staying.get(places[1] or places[0] or '', '')}"
+    return " -> ".join(f"{count}{moving[str(place)]}" for count, place in zip(ranks, places, strict=True))
+
+
+_AT = {"reference": "reference_at", "engine": "engines_at"}
 
 
 def _policy(before: Sizes, after: Sizes) -> Consequence:
@@ -148,6 +179,7 @@ def _policy(before: Sizes, after: Sizes) -> Consequence:
 _BATCH = (
     "prompts_per_step",
     "samples_per_prompt",
+    "answers_per_step",
     "rows_per_step",
     "window_tokens",
     "tokens_per_step_at_most",
@@ -163,9 +195,11 @@ def _batches(before: Sizes, after: Sizes) -> Consequence:
         return Consequence(aspect="step", verdict="not_known", sentence=f"not known: needs {missing}")
     each = {name: _arrow(before.get(name), after.get(name)) for name in _BATCH}
     same = all(before.get(name) == after.get(name) for name in _BATCH)
+    selected = any(sizes.get("answers_per_step") != sizes.get("rows_per_step") for sizes in (before, after))
+    answers = f"{each['answers_per_step']} answers, of which " if selected else ""
     sentence = (
         f"{each['prompts_per_step']} prompts x {each['samples_per_prompt']} samples = "
-        f"{each['rows_per_step']} rows, "
+        f"{answers}{each['rows_per_step']} rows, "
         f"at most {each['tokens_per_step_at_most']} tokens (window {each['window_tokens']}); "
         f"optimizer steps {each['optimizer_steps']}, micro steps in each {each['micro_steps']}"
     )
@@ -179,7 +213,10 @@ def _batches(before: Sizes, after: Sizes) -> Consequence:
 
 
 def _gpu_hours(a: Side, b: Side, before: Sizes, after: Sizes) -> Consequence:
-    needs = a.gpu_hours_needs or b.gpu_hours_needs
+    needs = next(
+        (f"{name}'s {side.gpu_hours_needs}" for name, side in (("A", a), ("B", b)) if side.gpu_hours_needs),
+        "",
+    )
     if needs:
         deadlines = [side.subject.get("iris.timeout") for side in (a, b)]
         return Consequence(
@@ -206,7 +243,7 @@ def _identity(a: Side, b: Side, identity: IdentityChange, changes: Sequence[Fiel
     )
     return Consequence(
         aspect="identity",
-        verdict="changed" if identity.changed else "same",
+        verdict="changed" if identity.changed else "not_known" if identity.unsure else "same",
         sentence=f"{_identity_words(a, b, identity, changes)}; {digests}",
         before={"recipe": a.recipe, "launch": a.launch, "address": a.address},
         after={"recipe": b.recipe, "launch": b.launch, "address": b.address},
@@ -219,35 +256,29 @@ def _identity_words(a: Side, b: Side, identity: IdentityChange, changes: Sequenc
             return "the same document"
         if identity.basis == "recipe digests":
             return "the same recipe, only the placement moved"
+        if identity.unsure:
+            where = named(identity.unsure)
+            return f"the same recipe, unless {where} names other content, which takes both graphs to tell"
         return "the same recipe, as far as the documents alone tell"
     if not identity.fields:
         hidden = "what the document does not show, such as the content of an input"
         return f"changed by {hidden}: {_new_version(a, b)}"
-    return f"changed by {_named(identity.fields)}: {_new_version(a, b)}"
-
-
-def _named(changes: Sequence[FieldChange]) -> str:
-    """Some fields, those of the recipe first, and the number of the rest."""
-    paths = sorted((change.path for change in changes), key=lambda path: not path.startswith(_RECIPE))
-    more = len(paths) - NAMED
-    return listed(path.removeprefix(_RECIPE) for path in paths[:NAMED]) + (
-        f" and {more} more" if more > 0 else ""
-    )
-
-
-_RECIPE = "skyrl."
+    return f"changed by {named(identity.fields)}: {_new_version(a, b)}"
 
 
 def _new_version(a: Side, b: Side) -> str:
     if a.address is None or b.address is None:
         return "name and version are not known"
     if a.address[0] != b.address[0]:
-        return f"another run, {b.address[0]}"
-    if a.address[1] != b.address[1]:
-        return f"a version of its own, {a.address[1]} -> {b.address[1]}"
-    if is_mutable(b.address[1]):
-        return f"{b.address[1]} is no fixed version and may change"
-    return f"{b.address[1]} cannot mean both, publish a new version"
+        return f"another run, {brief(b.address[0])}"
+    before, after = brief(a.address[1]), brief(b.address[1])
+    if before != after:
+        return f"a version of its own, {before} -> {after}"
+    if a.recipe is not None and a.recipe in b.compatible:
+        return f"the version ledger lets {after} mean both"
+    if is_mutable(after):
+        return f"{after} is no fixed version and may change"
+    return f"{after} cannot mean both, publish a new version"
 
 
 def _smoke(smoke: SmokeComparison) -> Consequence:
@@ -271,7 +302,7 @@ def _smoke(smoke: SmokeComparison) -> Consequence:
 
 def _few(sentences: Sequence[str]) -> list[str]:
     more = len(sentences) - NAMED
-    return [*sentences[:NAMED], *([f"and {more} more"] if more > 0 else [])]
+    return [*map(brief, sentences[:NAMED]), *([f"and {more} more"] if more > 0 else [])]
 
 
 def _two_states(

@@ -16,6 +16,11 @@ from tools.launcher.preflight.geometry import Geometry
 GENERATOR = "skyrl.generator."
 TP, ENGINES = GENERATOR + "inference_engine_tensor_parallel_size", GENERATOR + "num_inference_engines"
 COMMIT, ROOT, MODE = "runtime.launcher_commit", "artifacts.checkpoint_root", "skyrl.trainer.resume_mode"
+OTHER_VERSION = {
+    "run.id": "users/lab/tests/qwen06-gsm8k-rl-2026.09.22",
+    "artifacts.export_root": "s3://b/users/lab/tests/qwen06-gsm8k-rl/2026.09.22/exports",
+    ROOT: "s3://b/checkpoints",
+}
 NO_SMOKE = SmokeComparison(differences=("engine TP is 4 here, 2 in the smoke run",), unknown="")
 
 TP2 = with_values(example("smoke-fsdp"), {TP: 2, ENGINES: 4})
@@ -161,7 +166,41 @@ def test_a_mutable_version_may_change():
             "safe",
             "safe: B goes on from A's checkpoints, the recipe is the same",
         ),
-        ({MODE: "none"}, "fresh", "B starts at step 0 (resume_mode none) and reads no checkpoint"),
+        (
+            {MODE: "none"},
+            "refused",
+            (
+                "refused under 2026.09.21: ART-17 and the coordinator refuse another recipe than A's; a new version starts at "
+                "step 0"
+            ),
+        ),
+        (
+            {MODE: "none", COMMIT: "f" * 40},
+            "fresh",
+            "B starts at step 0 (resume_mode none) and reads no checkpoint",
+        ),
+        (
+            {MODE: "none", **OTHER_VERSION},
+            "fresh",
+            "B starts at step 0 (resume_mode none) and reads no checkpoint",
+        ),
+        (
+            # The time to live moves the checkpoint root, and with it goes the right to the version's place.
+            {ROOT: "s3://elsewhere/checkpoints", "run.seed": 18},
+            "refused",
+            (
+                "refused under 2026.09.21: ART-17 and the coordinator refuse another recipe than A's; a new version starts at "
+                "step 0"
+            ),
+        ),
+        (
+            {"run.id": "team/other-2026.09.21"},
+            "not_known",
+            (
+                "B is another run with A's checkpoint root, and nothing keeps it from A's checkpoints; whether they fit is not "
+                "known"
+            ),
+        ),
         (
             {ROOT: "s3://elsewhere/checkpoints"},
             "fresh",
@@ -170,6 +209,19 @@ def test_a_mutable_version_may_change():
         ({ROOT: None}, "not_known", "not known: needs artifacts.checkpoint_root of both"),
         (
             {MODE: "from_path", "skyrl.trainer.resume_path": "s3://b/c/global_step_4"},
+            "refused",
+            (
+                "refused under 2026.09.21: ART-17 and the coordinator refuse another recipe than A's; a new version reads "
+                "s3://b/c/global_step_4"
+            ),
+        ),
+        (
+            {MODE: "from_path", **OTHER_VERSION},
+            "not_known",
+            "B reads no path that its resume_path names, as it says (resume_mode from_path); whether that fits is not known",
+        ),
+        (
+            {MODE: "from_path", "skyrl.trainer.resume_path": "s3://b/c/global_step_4", **OTHER_VERSION},
             "not_known",
             "B reads s3://b/c/global_step_4, as it says (resume_mode from_path); whether that fits is not known",
         ),
@@ -198,6 +250,10 @@ def test_resume(values, verdict, words):
 def test_a_repin_that_the_ledger_allows_is_resumed():
     before = side(TP2, recipe="1" * 64)
     after = side(with_values(TP2, {COMMIT: "f" * 40}), recipe="2" * 64, compatible=("1" * 64,))
+    assert (
+        "the version ledger lets 2026.09.21 mean both; recipe 11111111 -> 22222222"
+        in (sentence(compare(before, after, NO_SMOKE), "identity")[1])
+    )
     assert sentence(compare(before, after, NO_SMOKE), "resume") == (
         "safe",
         "safe: another recipe, but the version ledger lets B go on from A's checkpoints",
@@ -230,9 +286,9 @@ def test_what_cannot_be_read_silences_nothing_else():
 @pytest.mark.parametrize(("nodes", "told"), [(1, False), (2, True)])
 def test_unknown_gpu_hours_are_told_where_they_changed(nodes, told):
     after = with_values(TP4, {"iris.allocation.num_nodes": nodes})
-    a, b = (side(each, gpu_hours=None, gpu_hours_needs="the graph") for each in (TP2, after))
+    a, b = (side(each, gpu_hours=None, gpu_hours_needs="graph") for each in (TP2, after))
     comparison = compare(a, b, NO_SMOKE)
-    assert sentence(comparison, "GPU-hours") == ("not_known", "not known: needs the graph")
+    assert sentence(comparison, "GPU-hours") == ("not_known", "not known: needs A's graph")
     assert any("GPU-hours" in line.text for line in consequence_lines(comparison)) == told
 
 

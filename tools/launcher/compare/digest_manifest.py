@@ -19,6 +19,8 @@ class ExperimentDigests(BaseModel):
         version: of its target.
         recipe: fingerprint of what is learned.
         launch: digest of the document, placement included.
+        graph: digest of what the graph says beside the document (`beside_document`); None in a manifest of an
+            older launcher.
     """
 
     model_config = _FROZEN
@@ -26,6 +28,7 @@ class ExperimentDigests(BaseModel):
     version: str
     recipe: Digest
     launch: Digest
+    graph: Digest | None = None
 
 
 class DigestManifest(BaseModel):

@@ -56,6 +56,21 @@ def with_changes(document: dict[str, Any], changes: Sequence[FieldChange]) -> di
     return document
 
 
+def alone(change: FieldChange) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return two documents with nothing but the path to a change, and the value before and after it."""
+    *outer, last = change.keys
+    documents: list[dict[str, Any]] = []
+    for absent, value in ((change.kind == "added", change.before), (change.kind == "removed", change.after)):
+        if isinstance(last, int):
+            node: Any = [] if absent else [value]
+        else:
+            node = {} if absent else {last: value}
+        for key in reversed(outer):
+            node = [node] if isinstance(key, int) else {key: node}
+        documents.append(node)
+    return documents[0], documents[1]
+
+
 def _of_mapping(
     keys: tuple[str | int, ...], before: dict[str, Any], after: dict[str, Any]
 ) -> Iterator[FieldChange]:

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tools.launcher.compare.consequences import Comparison
+from tools.launcher.compare.fields import ChangeKind
 from tools.launcher.compare.side import Side
 from tools.launcher.compare.verdicts import Verdict
-from tools.launcher.compare.wording import MARKS, change_lines
+from tools.launcher.compare.wording import MARKS, brief, change_lines
 from tools.launcher.documents.printable import printable
 from tools.launcher.preflight.wording import counted
 
@@ -22,7 +23,7 @@ STYLES: dict[Verdict, str] = {
 }
 """Verdict -> how a terminal shows its line. The words say it as well."""
 
-_FIELD_STYLES = {"added": "green", "removed": "red", "changed": ""}
+_FIELD_STYLES: dict[ChangeKind, str] = {"added": "green", "removed": "red", "changed": ""}
 
 
 class Line(NamedTuple):
@@ -44,13 +45,48 @@ def text_lines(comparison: Comparison) -> Iterator[Line]:
     yield Line("")
     deciding = len(comparison.identity.fields)
     yield Line(f"{counted(len(comparison.changes), 'field')}, {deciding} of the recipe (*):")
-    identity = {change.path for change in comparison.identity.fields}
+    yield from (line.shown() for line in field_lines(comparison) if line.of_document)
+    if comparison.beside:
+        yield Line(f"{counted(len(comparison.beside), 'field')} of the graph alone:")
+        yield from (line.shown() for line in field_lines(comparison) if not line.of_document)
+
+
+class FieldLine(NamedTuple):
+    """One field that differs; a section that came or went has one for each leaf.
+
+    Attributes:
+        kind: of the change.
+        path, values: each on one line.
+        recipe: whether it decides what is learned.
+        of_document: whether the launch document has it; else the graph.
+    """
+
+    kind: ChangeKind
+    path: str
+    values: str
+    recipe: bool
+    of_document: bool
+
+    @property
+    def mark(self) -> str:
+        """The kind as one character."""
+        return MARKS[self.kind]
+
+    def shown(self) -> Line:
+        """Return it as a line."""
+        star = "*" if self.recipe else " "
+        return Line(f"  {self.mark}{star} {printable(self.path)}: {self.values}", _FIELD_STYLES[self.kind])
+
+
+def field_lines(comparison: Comparison) -> Iterator[FieldLine]:
+    """Yield every field that differs, those of the documents first."""
+    deciding = {change.keys for change in comparison.identity.fields}
     for change in comparison.changes:
-        star = "*" if change.path in identity else " "
         for path, values in change_lines(change):
-            yield Line(
-                f"  {MARKS[change.kind]}{star} {printable(path)}: {values}", _FIELD_STYLES[change.kind]
-            )
+            yield FieldLine(change.kind, path, values, change.keys in deciding, of_document=True)
+    for change in comparison.beside:
+        for path, values in change_lines(change):
+            yield FieldLine(change.kind, f"graph.{path}", values, recipe=False, of_document=False)
 
 
 def consequence_lines(comparison: Comparison) -> Iterator[Line]:
@@ -63,5 +99,5 @@ def consequence_lines(comparison: Comparison) -> Iterator[Line]:
 
 def side_words(side: Side) -> str:
     """Return what a side is: as it was named, its run, and where it was found."""
-    address = f", {side.address[0]}@{side.address[1]}" if side.address is not None else ""
+    address = f", {brief('@'.join(side.address))}" if side.address is not None else ""
     return printable(f"{side.name}{address} ({side.origin})")

@@ -29,6 +29,8 @@ class Side(BaseModel):
         compatible: fingerprints whose unfinished output the version ledger lets this launch go on from.
         gpu_hours: the most that a launch may take, None if it is not known.
         gpu_hours_needs: what it would take to know it, "" if it is known.
+        beside: what its graph says of the launch that the document does not (`beside_document`), None of a
+            document that comes without its graph.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -40,6 +42,7 @@ class Side(BaseModel):
     compatible: tuple[str, ...] = ()
     gpu_hours: float | None
     gpu_hours_needs: str
+    beside: dict[str, Any] | None = None
 
     @property
     def document(self) -> dict[str, Any]:
@@ -60,6 +63,20 @@ class Side(BaseModel):
             return document_address(self.subject)
         except UnreadableValue:
             return None
+
+    @property
+    def storage(self) -> str | None:
+        """Prefix of the cluster's storage with a `/` at its end, None where the output path does not show it."""
+        root = self.subject.get("artifacts.export_root")
+        if self.address is None or not isinstance(root, str):
+            return None
+        end = f"/{self.address[0]}/{self.address[1]}/exports"
+        return f"{root.removesuffix(end)}/" if root.endswith(end) else None
+
+    @property
+    def output(self) -> Any:
+        """What tells the run's output path from others."""
+        return self.subject.get("artifacts.terminal_manifest_uri")
 
     @property
     def checkpoint_root(self) -> Any:

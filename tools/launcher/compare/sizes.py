@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.geometry import Geometry
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
+from tools.launcher.preflight.teachers import teacher_nodes
 
 Size = int | str | bool
 
@@ -40,6 +41,16 @@ def sizes_of(subject: PreflightSubject) -> Sizes:
         except (UnreadableValue, MissingFact) as missing:
             unknown[name] = str(missing)
     return Sizes(known=known, unknown=unknown)
+
+
+SHARED, OWN_NODES, ELSEWHERE = "shared", "own nodes", "elsewhere"
+"""Where a role is: on the policy's GPUs, on nodes of its own, outside of the job."""
+
+
+def _engines_at(geometry: Geometry) -> str:
+    if not geometry.engines_local:
+        return ELSEWHERE
+    return SHARED if geometry.colocate_all else OWN_NODES
 
 
 def _layout(geometry: Geometry) -> str:
@@ -77,22 +88,30 @@ SIZES: dict[str, Callable[[Geometry, PreflightSubject], Any]] = {
     "engine_dp": lambda geometry, _: geometry.engine_dp,
     "engine_ep": lambda geometry, _: geometry.engine_ep,
     "engine_nodes": lambda geometry, _: geometry.rollout_nodes,
-    "colocated": lambda geometry, _: geometry.colocate_all,
+    "engines_at": lambda geometry, _: _engines_at(geometry),
     "policy_ranks": lambda geometry, _: geometry.policy_world,
     "policy_layout": lambda geometry, _: _layout(geometry),
     "policy_split": _training_split,
     "reference_ranks": lambda geometry, _: geometry.reference_world if geometry.reference_active else 0,
+    "reference_at": lambda geometry, _: OWN_NODES if geometry.reference_separate else SHARED,
     "engine_ranks": lambda geometry, _: geometry.rollout_gpus,
+    "draft_gpus": lambda geometry, _: geometry.draft_training_nodes * geometry.policy_gpus_per_node,
+    "teacher_gpus": lambda geometry, subject: teacher_nodes(subject) * geometry.policy_gpus_per_node,
     "prompts_per_step": lambda geometry, _: geometry.train_batch,
-    "samples_per_prompt": lambda geometry, _: geometry.samples,
+    "samples_per_prompt": lambda geometry, _: geometry.declared_samples,
+    "answers_per_step": lambda geometry, _: geometry.train_batch * geometry.declared_samples,
     "rows_per_step": lambda geometry, _: geometry.train_batch * geometry.samples,
     "window_tokens": lambda _, subject: subject.positive("skyrl.context_budget.request_window_tokens"),
     "tokens_per_step_at_most": lambda geometry, subject: (
         geometry.train_batch
-        * geometry.samples
+        * geometry.declared_samples
         * subject.positive("skyrl.context_budget.request_window_tokens")
     ),
-    "optimizer_steps": lambda geometry, _: geometry.train_batch // geometry.mini_batch,
+    "optimizer_steps": lambda geometry, subject: (
+        geometry.train_batch
+        // geometry.mini_batch
+        * subject.positive("skyrl.trainer.update_epochs_per_batch")
+    ),
     "rows_per_rank": lambda geometry, _: geometry.rows_per_rank,
     "micro_steps": lambda geometry, _: geometry.rows_per_rank // geometry.micro_batch,
 }

@@ -67,7 +67,7 @@ def graph() -> dict[str, Any]:
         "schema": 1,
         "experiment": "//experiments/cat_count:cat_count",
         "experiment_name": "cat_count",
-        "stages": {"import": DATA, "rl": RUN, "evaluate": EVALUATION},
+        "stages": {"rl": RUN, "evaluate": EVALUATION},
         "default_stage": "rl",
         "steps": [
             step(

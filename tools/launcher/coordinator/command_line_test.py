@@ -44,7 +44,8 @@ def test_it_runs_to_the_stage_and_says_so(tmp_path):
     record = load_record(store, assignment.key)
     assert record.state is RunState.SUCCEEDED
     assert record.coordinator_job_id == "/slipway/cat_count-12345678-1"
-    assert "[coordinator] step_finished lab/cats@2026.09.01" in done.stderr
+    for name in ("qwen", "cats"):
+        assert f"[coordinator] step_finished lab/{name}@2026.09.01" in done.stderr
     assert "[coordinator] succeeded" in done.stderr
 
 
@@ -73,7 +74,7 @@ def test_what_keeps_it_from_starting_is_a_sentence(tmp_path, capsys, change, sen
     ("change", "sentence"),
     [
         ({"bundle": "0" * 64}, "object bundles/sha256/0000"),
-        ({"runtime": "marinskyrl"}, "the MarinSkyRL launcher makes no dataset"),
+        ({"runtime": "marinskyrl"}, "the MarinSkyRL launcher makes no hf_model"),
         ({"runtime": "marinskyrl", "object_root": None}, "no bucket of a cluster. Use s3:// or gs://"),
         ({"credential": "HF_TOKEN"}, "HF_TOKEN: declared as credential of this run, and not among what Iris"),
     ],

@@ -30,6 +30,7 @@ from tools.launcher.coordinator.bundle_for_test import (
 )
 from tools.launcher.coordinator.graph_file import read_graph
 from tools.launcher.coordinator.main import FAILED, HELD_UP, INTERRUPTED, SUCCEEDED
+from tools.launcher.coordinator.runtime import marinskyrl_runtime
 from tools.launcher.documents.canonical import canonical_json
 from tools.launcher.iris.jobs import IrisUnreachable
 from tools.launcher.rehearsal.document_for_test import import_inputs
@@ -135,8 +136,7 @@ def test_it_imports_trains_and_evaluates_and_a_relaunch_reuses_all(tmp_path, sto
 def test_the_stage_bounds_the_walk(store, root):
     assignment = submitted(store, stage="import")
     assert run_coordinator(assignment, store, root.root, NEVER) == SUCCEEDED
-    # The import stage ends at the dataset; the model is not among what it needs.
-    assert _kinds(load_record(store, assignment.key))[1:-1] == [("step_reused", DATA)]
+    assert _kinds(load_record(store, assignment.key))[1:-1] == [("step_reused", MODEL), ("step_reused", DATA)]
     assert not root.path(RUN_OUTPUT).exists()
 
 
@@ -170,11 +170,20 @@ def test_a_failing_run_ends_with_task_and_cause(store, root):
     assert len(load_record(store, assignment.key).events) == len(record.events)
 
 
+def test_where_nobody_imports_the_first_import_that_is_not_there_is_named(store, empty):
+    assignment = submitted(store, stage="import")
+    assert run_coordinator(assignment, store, empty.root, marinskyrl_runtime("a" * 40)) == FAILED
+    assert load_record(store, assignment.key).reason == (
+        f"step {MODEL} has no finished artifact at local://marin/lab/qwen/2026.09.01 and the MarinSkyRL launcher makes "
+        "no hf_model. Import it first, or adopt an existing artifact"
+    )
+
+
 def test_a_maker_that_fails_is_quoted(store, empty):
     assignment = submitted(store, stage="import")
     assert run_coordinator(assignment, store, empty.root, NEVER) == FAILED
     failed = load_record(store, assignment.key).events[-1]
-    assert failed.facts["reason"] == f"step {DATA}: made by nobody (exit code 1)"
+    assert failed.facts["reason"] == f"step {MODEL}: made by nobody (exit code 1)"
     assert failed.facts["stderr_tail"] == "made by nobody"
 
 
@@ -219,7 +228,11 @@ def test_an_unknown_stage_names_the_stages(store, root):
     assignment = submitted(store, stage="export")
     assert run_coordinator(assignment, store, root.root, NEVER) == FAILED
     reason = load_record(store, assignment.key).reason
-    assert reason == "the graph has no stage 'export'. Its stages: evaluate, import, rl"
+    assert reason == (
+        "the graph has no stage 'export'. Its stages: import, rl, evaluate. The export belongs to rl: the launcher "
+        "that trains exports as its last act (export_hf=True), and refuses to start again once its terminal "
+        "manifest is written"
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tools.launcher.graph.stages import needed_by, other_stages, stage_ends
+
 SUPPORTED_SCHEMA = 1
 
 
@@ -41,7 +43,11 @@ class GraphStep(BaseModel):
 
 
 class GraphFile(BaseModel):
-    """The steps in an order in which each comes after what it reads."""
+    """The steps in an order in which each comes after what it reads.
+
+    Attributes:
+        stages: stage -> its last step. Which steps a stage has follows from their kinds.
+    """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -87,15 +93,13 @@ def read_graph(data: bytes) -> GraphFile:
 
 
 def steps_up_to(graph: GraphFile, stage: str) -> tuple[GraphStep, ...]:
-    """Return the steps which the stage's terminal step needs, itself last.
+    """Return the steps which the stage makes or uses, in the graph's order.
 
     Raises:
         GraphProblem: the graph has no such stage.
     """
-    if stage not in graph.stages:
-        raise GraphProblem(f"the graph has no stage {stage!r}. Its stages: {', '.join(sorted(graph.stages))}")
-    needed = {graph.stages[stage]}
-    for step in reversed(graph.steps):
-        if step.address in needed:
-            needed.update(step.deps)
+    ends = stage_ends({step.address: step.kind for step in graph.steps})
+    if stage not in ends:
+        raise GraphProblem(f"the graph has no stage {stage!r}. {other_stages(stage, ends)}")
+    needed = needed_by(ends[stage], {step.address: step.deps for step in graph.steps})
     return tuple(step for step in graph.steps if step.address in needed)

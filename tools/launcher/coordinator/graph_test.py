@@ -36,7 +36,7 @@ def test_a_stage_takes_what_it_needs_in_order():
     read = _read(graph())
     assert [step.address for step in steps_up_to(read, "evaluate")] == [MODEL, DATA, RUN, EVALUATION]
     assert [step.address for step in steps_up_to(read, "rl")] == [MODEL, DATA, RUN]
-    assert [step.address for step in steps_up_to(read, "import")] == [DATA]
+    assert [step.address for step in steps_up_to(read, "import")] == [MODEL, DATA]
 
 
 def _change(**changes):

@@ -4,15 +4,23 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from tools.launcher.coordinator.graph_file import GraphStep
+from tools.launcher.graph.step import STAGE_OF_KIND
 
 REHEARSAL_MODULE = "tools.launcher.rehearsal"
 
 MARINSKYRL_REPOSITORY = "https://github.com/marin-community/MarinSkyRL.git"
 MARINSKYRL_PYTHON = "3.12"  # `requires-python = "==3.12.*"` of its pyproject.toml
+
+MADE_BY: Final[dict[str, frozenset[str]]] = {
+    "rehearsal": frozenset(STAGE_OF_KIND),
+    "marinskyrl": frozenset({"skyrl"}),
+}
+"""Runtime -> kinds of steps that it makes. A launch reads this; a coordinator meets what the runtime refuses."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 

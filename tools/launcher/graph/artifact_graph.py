@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.graph.paths import output_path
+from tools.launcher.graph.stages import stage_ends
 from tools.launcher.graph.step import ArtifactStep
 from tools.launcher.graph.versions import is_mutable
 
@@ -18,11 +19,14 @@ class ArtifactGraph(BaseModel):
     terminals: tuple[ArtifactStep, ...]
 
     @property
-    def stages(self) -> dict[str, str]:
-        """Terminal stage -> address of the step that ends it, the later step winning."""
-        return {step.stage: step.address for step in self.steps if step.stage != "import"} or {
-            step.stage: step.address for step in self.terminals
-        }
+    def stages(self) -> dict[str, tuple[str, ...]]:
+        """Stage -> addresses of the steps that end it (`stages.stage_ends`)."""
+        return stage_ends({step.address: step.kind for step in self.steps})
+
+    @property
+    def last_steps(self) -> dict[str, str]:
+        """Stage -> address of its last step, for the stages of what is made: imports come in no order."""
+        return {stage: ends[-1] for stage, ends in self.stages.items() if stage != "import"}
 
 
 def build_graph(terminals: Sequence[ArtifactStep]) -> ArtifactGraph:

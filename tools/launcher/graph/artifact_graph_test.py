@@ -11,6 +11,7 @@ from tools.launcher.graph.artifact_graph import (
     steps_below,
 )
 from tools.launcher.graph.fingerprint import step_fingerprint, step_identity
+from tools.launcher.graph.stages import needed_by, other_stages
 from tools.launcher.graph.step import ArtifactStep
 
 
@@ -27,12 +28,44 @@ def test_dependencies_come_first_and_once():
     run = step("run", kind="skyrl", deps=[model, data])
     graph = build_graph([run])
     assert [s.name for s in graph.steps] == ["data", "model", "run"]
-    assert graph.stages == {"rl": "run@2026.01.15"}
+    assert graph.stages == {
+        "import": ("data@2026.01.15", "model@2026.01.15"),
+        "rl": ("run@2026.01.15",),
+    }
+    assert graph.last_steps == {"rl": "run@2026.01.15"}
     assert [s.name for s in steps_below(run)] == ["model", "data"]
 
 
-def test_an_import_only_graph_ends_at_the_import():
-    assert build_graph([step("data")]).stages == {"import": "data@2026.01.15"}
+def test_a_stage_ends_at_all_steps_of_its_kinds():
+    """Of two evaluations side by side only the later was made."""
+    run = step("run", kind="skyrl", deps=[step("data"), step("model", kind="hf_model")])
+    held_out = step("held-out")
+    scores = [
+        step("first", kind="evaluate", deps=[run]),
+        step("second", kind="evaluate", deps=[run, held_out]),
+    ]
+    graph = build_graph(scores)
+    assert {
+        stage: [address.partition("@")[0] for address in ends] for stage, ends in graph.stages.items()
+    } == {
+        "import": ["data", "model", "held-out"],
+        "rl": ["run"],
+        "evaluate": ["first", "second"],
+    }
+    assert list(graph.stages) == ["import", "rl", "evaluate"]
+    deps = {one.address: [dep.address for dep in one.deps] for one in graph.steps}
+    assert needed_by(graph.stages["rl"], deps) == {run.address, *deps[run.address]}
+    assert needed_by(graph.stages["import"], deps) == {*graph.stages["import"]}
+    assert needed_by(graph.stages["evaluate"], deps) == deps.keys()
+
+
+def test_a_stage_that_there_is_not_gets_the_others_and_why():
+    ends = {"import": ("data@1",), "rl": ("run@1",)}
+    assert other_stages("sft", ends) == "Its stages: import, rl"
+    assert other_stages("export", ends) == (
+        "Its stages: import, rl. The export belongs to rl: the launcher that trains exports as its last act "
+        "(export_hf=True), and refuses to start again once its terminal manifest is written"
+    )
 
 
 def test_a_fingerprint_moves_with_config_and_deps_only():

@@ -15,7 +15,7 @@ from tools.launcher.graph.paths import (
     rounded_ttl_days,
     temporary_root,
 )
-from tools.launcher.graph.versions import is_mutable, version_problem
+from tools.launcher.graph.versions import following_version, is_mutable, near_version, version_problem
 
 
 @pytest.mark.parametrize("version", ["2026.01.15", "2026.01.15.2", "2028.02.29", "dev", "smoke-dev"])
@@ -45,6 +45,31 @@ def test_bad_versions(version, sentence):
 def test_only_calendar_versions_are_fixed():
     assert not is_mutable("2026.01.15") and not is_mutable("2026.01.15.3")
     assert is_mutable("dev") and is_mutable("smoke-dev")
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("2026-12-01", "2026.12.01"),
+        ("2026.12.1", "2026.12.01"),
+        ("v2026/1/5", "2026.01.05"),
+        ("20261201", "2026.12.01"),
+        ("2026_12_01-2", "2026.12.01.2"),
+        ("2026.13.01", None),
+        ("2026-02-30", None),
+        ("2026121", None),
+        ("v1", None),
+        ("1.0", None),
+        ("", None),
+    ],
+)
+def test_a_date_that_is_written_otherwise_is_seen(text, version):
+    assert near_version(text) == version
+
+
+def test_the_next_version_of_a_day():
+    assert following_version("2026.11.30") == "2026.11.30.1"
+    assert following_version("2026.11.30.9") == "2026.11.30.10"
 
 
 @pytest.mark.parametrize("name", ["a", "team/snow-moe-rl", "users/lab/x.y_z"])

@@ -12,7 +12,7 @@ STAGE_OF_KIND: dict[str, str] = {
     "skyrl": "rl",
     "evaluate": "evaluate",
 }
-"""The terminal stage at which a graph ends when a step of this kind is its last one."""
+"""Kind of a step -> the stage that it belongs to (`stages.stage_ends`)."""
 
 
 class ArtifactStep(BaseModel):
@@ -49,5 +49,5 @@ class ArtifactStep(BaseModel):
 
     @property
     def stage(self) -> str:
-        """The terminal stage that ends with this step."""
+        """The stage that this step belongs to."""
         return STAGE_OF_KIND[self.kind]

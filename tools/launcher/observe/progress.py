@@ -10,7 +10,7 @@ from tools.launcher.observe.newest_checkpoint import Checkpoints
 from tools.launcher.observe.scheduler import Describes
 from tools.launcher.observe.status import RunStatus, read_status
 from tools.launcher.store.locations import ObjectRoot
-from tools.launcher.store.object_store import ObjectStore, StoreError
+from tools.launcher.store.object_store import ObjectStore, StoreError, StoreUnavailable
 from tools.launcher.store.records import RunKey, RunState, load_record
 
 POLL_SECONDS = 0.5
@@ -86,44 +86,107 @@ def follow(
         NoSuchRun: there is no record.
         StoreError: the store failed.
     """
-    shown: RunStatus | None = None
-    unreachable_since: float | None = None
-    child_gone_since: float | None = None
+    follower = Follower(
+        store,
+        key,
+        object_root,
+        gateway,
+        checkpoints=checkpoints,
+        unreachable_seconds=unreachable_seconds,
+        silence_seconds=silence_seconds,
+        clock=clock,
+    )
     while True:
-        status = _look(store, key, object_root, gateway, checkpoints)
-        now = clock()
-        unreachable = (
-            gateway is not None and status.coordinator is not None and status.coordinator.state == "unknown"
-        )
-        unreachable_since = (now if unreachable_since is None else unreachable_since) if unreachable else None
+        progress = follower.look()
+        if progress is not None:
+            yield progress
+            if progress.end is not None:
+                return
+        sleep(poll_seconds)
+
+
+class Follower:
+    """A run that is followed one look at a time, so that several can be followed at once; see `follow`."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        key: RunKey,
+        object_root: ObjectRoot | None,
+        gateway: Describes | None,
+        *,
+        checkpoints: Checkpoints | None = None,
+        unreachable_seconds: float = UNREACHABLE_SECONDS,
+        silence_seconds: float = SILENCE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._where = (store, key, object_root, gateway, checkpoints)
+        self._asks = gateway is not None
+        self._unreachable_seconds, self._silence_seconds = unreachable_seconds, silence_seconds
+        self._clock = clock
+        self._shown: RunStatus | None = None
+        self._unreachable_since: float | None = None
+        self._child_gone_since: float | None = None
+        self._store_silent_since: float | None = None
+
+    def look(self) -> Progress | None:
+        """Return what there is to see; None if that is what the last look saw.
+
+        Raises:
+            NoSuchRun: there is no record.
+            StoreError: the store failed: at the first look, for `unreachable_seconds`, or for good.
+        """
+        try:
+            progress = self._look()
+        except StoreUnavailable:
+            # A run takes hours, and its bucket may fail for a moment of them. At the first look it may be that
+            # nothing is there, or nobody may read it.
+            now = self._clock()
+            self._store_silent_since = _since(self._store_silent_since, now)
+            if self._shown is None or _lasts(self._store_silent_since, now, self._unreachable_seconds):
+                raise
+            return None
+        self._store_silent_since = None
+        return progress
+
+    def _look(self) -> Progress | None:
+        status = _look(*self._where)
+        now = self._clock()
+        unreachable = self._asks and status.coordinator is not None and status.coordinator.state == "unknown"
+        self._unreachable_since = _since(self._unreachable_since, now) if unreachable else None
         silent = status.child is not None and status.child.is_gone and status.child.state != "succeeded"
-        child_gone_since = (now if child_gone_since is None else child_gone_since) if silent else None
+        self._child_gone_since = _since(self._child_gone_since, now) if silent else None
 
         end, message = _end_by_record(status)
         if end is None and status.coordinator_is_gone:
             # Its last event may have been written between reading the record and asking Iris.
-            again = _look(store, key, object_root, gateway, checkpoints)
+            again = _look(*self._where)
             if again.coordinator_is_gone:
                 status, end, message = again, FollowEnd.COORDINATOR_GONE, _gone_words(again)
             else:
                 status = again
                 end, message = _end_by_record(status)
-        if end is None and unreachable_since is not None and now - unreachable_since >= unreachable_seconds:
+        if end is None and _lasts(self._unreachable_since, now, self._unreachable_seconds):
             end = FollowEnd.UNREACHABLE
             message = (
-                f"Iris has not answered for {unreachable_seconds:g} s; the run may go on. "
+                f"Iris has not answered for {self._unreachable_seconds:g} s; the run may go on. "
                 f"Ask again later: {status.note}"
             )
-        if end is None and child_gone_since is not None and now - child_gone_since >= silence_seconds:
-            end, message = FollowEnd.COORDINATOR_SILENT, _silent_words(status, silence_seconds)
+        if end is None and _lasts(self._child_gone_since, now, self._silence_seconds):
+            end, message = FollowEnd.COORDINATOR_SILENT, _silent_words(status, self._silence_seconds)
 
-        if end is not None:
-            yield Progress(status=status, end=end, message=message)
-            return
-        if status != shown:
-            shown = status
-            yield Progress(status=status, end=None, message="")
-        sleep(poll_seconds)
+        if end is None and status == self._shown:
+            return None
+        self._shown = status
+        return Progress(status=status, end=end, message=message)
+
+
+def _since(before: float | None, now: float) -> float:
+    return now if before is None else before
+
+
+def _lasts(since: float | None, now: float, seconds: float) -> bool:
+    return since is not None and now - since >= seconds
 
 
 def _look(

@@ -4,6 +4,7 @@ import pytest
 
 from tools.launcher.observe.progress import FollowEnd, NoSuchRun, follow
 from tools.launcher.observe.run_testlib import CHILD_ID, COORDINATOR_ID, FakeIris, Run, finished_run
+from tools.launcher.store.object_store import StoreUnavailable
 
 
 class Clock:
@@ -175,6 +176,46 @@ def test_a_scheduler_that_comes_back_does_not(running):
         s60=run.finish,
     )
     assert looks(run, iris, clock, unreachable_seconds=20)[-1].end is FollowEnd.FINISHED
+
+
+class Failing:
+    """A store that fails while `away` is set."""
+
+    def __init__(self, store):
+        self.store, self.url, self.away = store, store.url, False
+
+    def list(self, prefix):
+        return self._answering().list(prefix)
+
+    def get(self, name):
+        return self._answering().get(name)
+
+    def _answering(self):
+        if self.away:
+            raise StoreUnavailable(self.url, "list runs/", "it does not serve now")
+        return self.store
+
+
+def test_a_store_that_comes_back_ends_no_watching(running):
+    run, iris = running
+    run.store, events = Failing(run.store), run.store
+    clock = Clock(
+        s10=lambda: setattr(run.store, "away", True),
+        s25=lambda: setattr(run.store, "away", False),
+        s40=lambda: setattr(run, "store", events) or run.finish(),
+    )
+    assert looks(run, iris, clock, unreachable_seconds=20)[-1].end is FollowEnd.FINISHED
+
+
+@pytest.mark.parametrize(("away_at", "ends_at"), [(10, 30), (0, 0)])
+def test_a_store_that_stays_away_or_never_answered_ends_it(running, away_at, ends_at):
+    run, iris = running
+    run.store = Failing(run.store)
+    run.store.away = away_at == 0
+    clock = Clock(s10=lambda: setattr(run.store, "away", True))
+    with pytest.raises(StoreUnavailable):
+        looks(run, iris, clock, unreachable_seconds=20)
+    assert clock.now == ends_at
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from tools.launcher.documents.markdown import in_markdown
 from tools.launcher.documents.printable import printable
 from tools.launcher.observe.render_text import STATE_STYLES
 from tools.launcher.observe.run_listing import version_of
@@ -12,7 +13,8 @@ COLUMNS = ("run", "version", "state", "verified", "stage", "runtime", "cluster",
 
 COMMIT_DIGITS = 8
 _STATE = COLUMNS.index("state")
-_MARKUP = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>|#"})
+_DISPENSABLE = ("by", "cluster", "runtime", "stage", "version", "verified", "launched")
+"""Columns that a narrow terminal does without, in this order."""
 
 
 def run_row(record: RunRecord) -> tuple[str, ...]:
@@ -46,23 +48,47 @@ def show_runs(records: Sequence[RunRecord], stream: TextIO) -> None:
         stream.write(_plain(rows))
         return
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for name in COLUMNS:
-        table.add_column(name.upper(), overflow="fold", no_wrap=name in ("run", "state"))
+    console = Console(file=stream, highlight=False)
+    shown = _columns_for(rows, console.width)
+    widths = _widths(rows)
+    console.print(
+        Text("  ".join(COLUMNS[place].upper().ljust(widths[place]) for place in shown), style="bold"),
+        soft_wrap=True,
+    )
     for row in rows:
-        styles = ["" if place != _STATE else STATE_STYLES.get(row[_STATE], "") for place in range(len(row))]
-        table.add_row(*(Text(value, style=style) for value, style in zip(row, styles, strict=True)))
-    Console(file=stream, highlight=False).print(table)
+        line = Text()
+        for place in shown:
+            style = STATE_STYLES.get(row[_STATE], "") if place == _STATE else ""
+            line.append(row[place].ljust(widths[place]), style=style)
+            line.append("  ")
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+    if left_out := [name for place, name in enumerate(COLUMNS) if place not in shown]:
+        console.print(f"not shown for want of width: {', '.join(left_out)}", style="dim", soft_wrap=True)
+
+
+def _columns_for(rows: Sequence[tuple[str, ...]], width: int) -> list[int]:
+    """Return which columns fit a terminal. A value that is cut may name another run, so whole columns go."""
+    widths = _widths(rows)
+    shown = list(range(len(COLUMNS)))
+    for name in _DISPENSABLE:
+        if sum(widths[place] + 2 for place in shown) - 2 <= width:
+            break
+        shown.remove(COLUMNS.index(name))
+    return shown
+
+
+def _widths(rows: Sequence[tuple[str, ...]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
 
 
 def runs_markdown(records: Sequence[RunRecord]) -> str:
     """Return the table in Markdown, for an issue or a pull request."""
     lines = ["| " + " | ".join(COLUMNS) + " |", "| " + " | ".join("---" for _ in COLUMNS) + " |"]
     for record in records:
-        lines.append("| " + " | ".join(value.translate(_MARKUP) for value in run_row(record)) + " |")
+        lines.append("| " + " | ".join(in_markdown(value) for value in run_row(record)) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -94,9 +120,8 @@ def runs_json(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
 
 
 def _plain(rows: Sequence[tuple[str, ...]]) -> str:
-    table = [tuple(name.upper() for name in COLUMNS), *rows]
-    widths = [max(len(row[place]) for row in table) for place in range(len(COLUMNS))]
+    widths = _widths(rows)
     return "".join(
         "  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() + "\n"
-        for row in table
+        for row in (tuple(name.upper() for name in COLUMNS), *rows)
     )

@@ -45,8 +45,8 @@ def status_rows(status: RunStatus) -> list[tuple[str, str]]:
         ("state", status.state.value + (f": {status.reason}" if status.reason else "")),
         ("stage", status.stage or "unknown"),
         ("launched", f"{status.when} by {status.who}"),
-        ("coordinator", _job_words(status.coordinator)),
-        ("child", _job_words(status.child)),
+        ("coordinator", _job_words(status.coordinator, is_over=status.is_over)),
+        ("child", _job_words(status.child, is_over=status.is_over)),
         ("tasks joined", f"{status.tasks_joined}/{status.tasks_expected}"),
         ("steps", f"{_or_unknown(status.step)}/{_or_unknown(status.steps_expected)}"),
     ]
@@ -79,7 +79,12 @@ def status_rows(status: RunStatus) -> list[tuple[str, str]]:
 
 def status_text(status: RunStatus) -> str:
     """Return the status as plain lines, each `label: value`."""
-    return "".join(f"{label}: {' '.join(value.split())}\n" for label, value in status_rows(status))
+    return rows_text(status_rows(status))
+
+
+def rows_text(rows: Sequence[tuple[str, str]]) -> str:
+    """Return rows as plain lines, each `label: value`; what a record holds leaves neither its line nor the terminal."""
+    return "".join(f"{label}: {printable(' '.join(value.split()))}\n" for label, value in rows)
 
 
 def progress_line(status: RunStatus) -> str:
@@ -101,7 +106,7 @@ def progress_line(status: RunStatus) -> str:
         parts.append(f"waits: {_brief_wait(status.pending_reason)}")
     if status.reason:
         parts.append(status.reason)
-    return "  ".join(" ".join(part.split()) for part in parts)
+    return "  ".join(printable(" ".join(part.split())) for part in parts)
 
 
 def verification_text(verification: Verification) -> str:
@@ -115,7 +120,7 @@ def verification_text(verification: Verification) -> str:
         lines += [f"       evidence: {place}" for place in fact.evidence]
     if verification.rehearsal:
         lines.append(REHEARSAL_NOTE)
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def show_status(status: RunStatus, stream: TextIO) -> None:
@@ -185,9 +190,12 @@ def _checkpoint_words(checkpoint: Checkpoint) -> str:
     return "none" if checkpoint.step is None else f"step {checkpoint.step}"
 
 
-def _job_words(job: JobView | None) -> str:
+def _job_words(job: JobView | None, *, is_over: bool) -> str:
     if job is None:
-        return "none yet"
+        return "none" if is_over else "none yet"
+    if job.state == "unknown" and is_over:
+        # The record has told the end, and nobody asked Iris once more.
+        return job.job_id
     tasks = f", {job.running_tasks} of {job.tasks} tasks running" if job.state == "running" else ""
     return f"{job.job_id} ({job.state}{tasks})"
 

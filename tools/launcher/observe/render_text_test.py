@@ -13,6 +13,7 @@ from tools.launcher.observe.render_text import (
 from tools.launcher.observe.run_testlib import CHILD_ID, COORDINATOR_ID, OUT, TMP, FakeIris, Run, finished_run
 from tools.launcher.observe.status import read_status
 from tools.launcher.observe.verify import verify_run
+from tools.launcher.store.records import RunState
 
 
 class Terminal(io.StringIO):
@@ -58,7 +59,16 @@ def test_what_needs_attention_is_said(tmp_path):
     run.event("failed", reason="rank 1\nwas killed")
     text = status_text(read_status(run.record(), run.store, run.root, None))
     assert "state: failed: rank 1 was killed\n" in text
-    assert f"coordinator: {COORDINATOR_ID} (unknown)\n" in text
+    # The record has told the end: that Iris was not asked is no news.
+    assert f"coordinator: {COORDINATOR_ID}\n" in text
+
+
+def test_a_job_that_does_not_exist_may_still_come_until_the_run_is_over(tmp_path):
+    run, iris = running(tmp_path)
+    status = read_status(run.record(), run.store, run.root, iris).model_copy(update={"child": None})
+    assert "child: none yet\n" in status_text(status)
+    over = status.model_copy(update={"state": RunState.SUCCEEDED})
+    assert "child: none\n" in status_text(over)
 
 
 @pytest.mark.parametrize(

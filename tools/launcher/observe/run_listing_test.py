@@ -2,6 +2,7 @@
 
 import datetime
 import io
+import re
 import sys
 
 import pytest
@@ -140,11 +141,37 @@ def test_the_table_is_plain_in_a_file(store):
     assert len({line.index("rehearsal") for line in (first, second, third)}) == 1
 
 
-def test_the_table_is_coloured_at_a_terminal(store):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [
+        (200, ""),
+        (100, "not shown for want of width: cluster, by\n"),
+        (40, "not shown for want of width: version, verified, stage, runtime, cluster, launched, by\n"),
+        (5, "not shown for want of width: version, verified, stage, runtime, cluster, launched, by\n"),
+    ],
+)
+def test_a_narrow_terminal_has_fewer_columns_and_no_value_is_cut(store, monkeypatch, width, left_out):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    out = Terminal()
+    show_runs(list_runs(store, Wanted(), 50).records, out)
+    head, *rows = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines(keepends=True)
+    assert head.startswith("RUN") and "STATE" in head
+    assert all(name in row for name, row in zip(("dogs/cccccccc/1", "cats/bbbbbbbb/1"), rows, strict=False))
+    assert [re.search(r"running|succeeded|failed", row)[0] for row in rows[:3]] == [
+        "running",
+        "succeeded",
+        "failed",
+    ]
+    assert "".join(rows[3:]) == left_out
+
+
+def test_the_table_is_coloured_at_a_terminal(store):
     out = Terminal()
     show_runs(list_runs(store, Wanted(), 50).records, out)
     assert "\x1b[36mrunning" in out.getvalue() and "\x1b[31mfailed" in out.getvalue()
@@ -157,7 +184,9 @@ def test_the_table_for_a_pull_request_and_for_programs(store, tmp_path):
     records = list_runs(other, Wanted(), 5).records
     assert version_of(records[0]) == "" and run_row(records[0])[1] == "-"
     last = runs_markdown(records).splitlines()[-1]
-    assert last.startswith(r"| a\_b/dddddddd/1 | - | intent | - |") and last.endswith(r"| x\|y \[1m@\<b\> |")
+    assert last.startswith(r"| a\_b/dddddddd/1 | - | intent | - |") and last.endswith(
+        r"| x\|y \[1m&#64;\<b\> |"
+    )
     (found,) = runs_json(list_runs(store, Wanted(experiment="dogs"), 5).records)
     assert found["state"] == "running" and found["verified"] is None
     assert found["runtime_commit"] == "81ae0ef7" + "0" * 32 and found["coordinator_job"] == "/slipway/x"

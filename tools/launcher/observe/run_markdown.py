@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tools.launcher.documents.printable import printable
+from tools.launcher.documents.markdown import in_markdown
 from tools.launcher.observe.render_text import REHEARSAL_NOTE, status_rows
 from tools.launcher.observe.status import RunStatus
 from tools.launcher.observe.verify import Verification
@@ -40,7 +40,7 @@ def verification_markdown(record: RunRecord, verification: Verification, notes: 
             *_table("", "", _rows(record, [("state", state)])),
             "",
             *_table("fact", "holds", facts, "seen", "evidence"),
-            *(f"\n{_text(note)}" for note in [*said, *notes]),
+            *(f"\n{in_markdown(note)}" for note in [*said, *notes]),
         ],
     )
 
@@ -68,18 +68,10 @@ def _source(record: RunRecord) -> str:
 
 
 def _page(record: RunRecord, lines: list[str]) -> str:
-    return "\n".join([MARK, "", f"## Run {_text(record.key.short_name)}", "", *lines]) + "\n"
+    return "\n".join([MARK, "", f"## Run {in_markdown(record.key.short_name)}", "", *lines]) + "\n"
 
 
 def _table(first: str, second: str, rows: Iterable[tuple[str, ...]], *more: str) -> list[str]:
     heads = (first, second, *more)
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
-    return lines + ["| " + " | ".join(_text(value) for value in row) + " |" for row in rows]
-
-
-def _text(value: str) -> str:
-    """A value inside a table: what would end the cell, or be taken for markup or a mention, is not."""
-    escaped = printable(value)
-    for character in "\\`*_{}[]<>|#@":
-        escaped = escaped.replace(character, f"\\{character}" if character != "@" else "&#64;")
-    return escaped
+    return lines + ["| " + " | ".join(in_markdown(value) for value in row) + " |" for row in rows]

@@ -39,7 +39,7 @@ DOCUMENT: dict[str, Any] = {
 }
 GRAPH: dict[str, Any] = {
     "experiment_name": "cats",
-    "stages": {"import": "qwen@1", "rl": "cats@1"},
+    "stages": {"rl": "cats@1"},
     "steps": [
         {"address": "qwen@1", "kind": "hf_model", "deps": []},
         {"address": "cats@1", "kind": "skyrl", "deps": ["qwen@1"]},

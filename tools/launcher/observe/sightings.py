@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.observe.progress import Progress
-from tools.launcher.observe.render_text import progress_line, rows_table, status_rows
+from tools.launcher.observe.render_text import progress_line, rows_table, rows_text, status_rows
 from tools.launcher.observe.spans import seconds_between, span_words
 from tools.launcher.observe.status import RunStatus
 from tools.launcher.observe.step_times import StepTimes
@@ -77,8 +77,7 @@ def watch_table(sighting: Sighting, now: float, today: str) -> "Table":
 
 def watch_text(sighting: Sighting, now: float, today: str) -> str:
     """Return `watch_rows` as plain lines, each `label: value`."""
-    rows = watch_rows(sighting, now, today)
-    return "".join(f"{label}: {' '.join(value.split())}\n" for label, value in rows)
+    return rows_text(watch_rows(sighting, now, today))
 
 
 def eta_words(sighting: Sighting, now: float) -> str:

@@ -61,7 +61,7 @@ class RunStatus(BaseModel):
         state: by its record.
         stage, job_name, who, when: as recorded.
         coordinator, child: its jobs, None before they exist.
-        tasks_joined, tasks_expected: of the gang, n of N; expected is 0 if the plan cannot be read. Of a run
+        tasks_joined, tasks_expected: of the gang, n of N; expected is 0 if the plan cannot be read, or nothing is trained. Of a run
             of the MarinSkyRL runtime, which reports no joining: tasks that Iris started.
         step, steps_expected: training steps done (None while it cannot be known: MarinSkyRL reports none
             before the end), and planned (None if the plan leaves it open).
@@ -170,9 +170,9 @@ def read_status(
         coordinator=coordinator,
         child=child,
         tasks_joined=joined,
-        tasks_expected=files.num_nodes if files else 0,
+        tasks_expected=files.num_nodes if files and files.rl_step else 0,
         step=step,
-        steps_expected=files.max_steps if files else None,
+        steps_expected=(files.max_steps if files.rl_step else 0) if files else None,
         reward_first=rewards[0] if rewards else None,
         reward_last=rewards[-1] if rewards else None,
         reward_mean=sum(rewards) / len(rewards) if rewards else None,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.lengths import prompt_limit
-from tools.launcher.preflight.subject import PreflightSubject
+from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 
 
 class KeptRows(BaseModel):
@@ -32,6 +32,8 @@ def kept_rows(subject: PreflightSubject) -> KeptRows:
     """
     total: int = subject.train_fact("rows") or 0
     limit = prompt_limit(subject)
+    if limit <= 0:
+        raise UnreadableValue(f"a window with room for a prompt, W-N is {limit}")
     card = subject.train_dataset
     longest = card.max_prompt_tokens if card is not None else None
     if longest is not None and longest <= limit:

@@ -1,10 +1,11 @@
 """The report as text for people and as JSON values for programs."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tools.launcher.documents.printable import printable
 from tools.launcher.preflight.findings import PreflightReport, Proposal, Violation
-from tools.launcher.preflight.wording import counted, shown
+from tools.launcher.preflight.wording import counted, listed, shown
 
 
 def report_text(report: PreflightReport, *, subject: str) -> str:
@@ -21,7 +22,7 @@ def report_text(report: PreflightReport, *, subject: str) -> str:
     ]
     lines += [printable(f"checklist: {item.id}: {item.message}") for item in report.checklist]
     lines.append(
-        f"preflight of {subject}: {counted(len(report.errors), 'error')}, {counted(len(report.warnings), 'warning')}, "
+        f"preflight of {subject}: {_counted_ids(report.errors, 'error')}, {_counted_ids(report.warnings, 'warning')}, "
         f"{counted(len(report.passed), 'check')} passed, {len(report.not_checked)} not checked"
     )
     return "\n".join(lines) + "\n"
@@ -62,6 +63,12 @@ def report_json(report: PreflightReport) -> dict[str, Any]:
         "checklist": [item.model_dump() for item in report.checklist],
         "passed": list(report.passed),
     }
+
+
+def _counted_ids(violations: Sequence[Violation], word: str) -> str:
+    """The count and the ids, since what is told first has left the terminal when this line comes."""
+    ids = listed(dict.fromkeys(violation.id for violation in violations))
+    return counted(len(violations), word) + (f" ({ids})" if ids else "")
 
 
 def _violation_lines(violation: Violation) -> list[str]:

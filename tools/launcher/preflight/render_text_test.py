@@ -25,7 +25,7 @@ def test_text_has_errors_first_and_one_line_each():
         "    twice the same\n"
         "    repair: use another\n"
         "not checked: BAT-09 (the dataset fills a batch): needs a dataset card with rows\n"
-        "preflight of //x:y: 1 error, 1 warning, 1 check passed, 1 not checked\n"
+        "preflight of //x:y: 1 error (BAT-01), 1 warning (ART-20), 1 check passed, 1 not checked\n"
     )
 
 
@@ -84,7 +84,7 @@ def test_proposals_stand_after_the_violations_ready_to_paste():
         "        skyrl:\n"
         "          a: 4\n"
         "          b: true\n"
-        "preflight of d.yaml: 1 error, 0 warnings, 0 checks passed, 0 not checked\n"
+        "preflight of d.yaml: 1 error (BAT-01), 0 warnings, 0 checks passed, 0 not checked\n"
     )
     (content,) = report_json(report)["proposals"]
     assert content["changes"][0] == {"path": "skyrl.a", "old": "3", "new": 4}

@@ -56,6 +56,8 @@ class PlannedFrom(BaseModel):
     """Artifact name -> version asked for with --override."""
     required_fixes: tuple[str, ...] = ()
     """Ids of the back end's fixes that the experiment relies on."""
+    stage: str | None = None
+    """Where a launch ends that asks for no stage; None: not known."""
     launch: str | None = None
     """Digest of the document that the graph renders to. A proposal's document is another one, and the graph is not its."""
 

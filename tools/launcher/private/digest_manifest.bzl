@@ -1,14 +1,18 @@
 """digest_manifest: the digests of many experiments as one file."""
 
-load(":providers.bzl", "RlExperimentInfo")
+load(":providers.bzl", "RlExperimentInfo", "RlSweepInfo")
 
 def _labelled(file):
     return "//{}:{}={}".format(file.owner.package, file.owner.name, file.path)
 
+def _experiments_of(target):
+    return target[RlSweepInfo].points if RlSweepInfo in target else [target[RlExperimentInfo]]
+
 def _digest_manifest_impl(ctx):
     output = ctx.actions.declare_file(ctx.label.name + ".json")
-    digests = [target[RlExperimentInfo].digest for target in ctx.attr.experiments]
-    graphs = [target[RlExperimentInfo].graph for target in ctx.attr.experiments]
+    experiments = [info for target in ctx.attr.experiments for info in _experiments_of(target)]
+    digests = [info.digest for info in experiments]
+    graphs = [info.graph for info in experiments]
     args = ctx.actions.args()
     args.use_param_file("@%s", use_always = True)
     args.set_param_file_format("multiline")
@@ -32,9 +36,12 @@ digest_manifest = rule(
 `launcher affected --base=FILE.json` compares it with the sources as they are (docs/comparing.md).""",
     attrs = {
         "experiments": attr.label_list(
-            doc = "rl_experiment targets. One that is refused refuses the manifest.",
+            doc = "rl_experiment and rl_sweep targets. One that is refused refuses the manifest.",
             mandatory = True,
-            providers = [RlExperimentInfo],
+            providers = [
+                [RlExperimentInfo],
+                [RlSweepInfo],
+            ],
         ),
         "_merge": attr.label(
             default = "//tools/launcher/cli:affected_manifest",

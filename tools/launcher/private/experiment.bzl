@@ -3,16 +3,16 @@
 load(":checks.bzl", "CHECK_TAG", "rl_golden_test", "rl_preflight_test")
 load(":names.bzl", "experiment_name_problem", "option_problem", "option_text")
 load(":preflight.bzl", "OUTPUTS", "rl_preflight")
-load(":verbs.bzl", "rl_verb")
+load(":verbs.bzl", "named_verb")
 
 # The ceilings of all launches of the repository that an experiment is in.
-_BUDGET = "//experiments:budget.yaml"
+BUDGET = "//experiments:budget.yaml"
 
 # Verb -> the program behind it, one for all experiments, and the outputs it reads. `:plan` and `:pin` need neither
 # Iris nor its wheels.
 _VERBS = {
     "launch": struct(
-        program = "//tools/launcher",
+        program = "//tools/launcher:launcher_program",
         files = ["digest", "graph", "launch", "plan"],
         command = ["launch"],
         reads_cluster = True,
@@ -36,7 +36,7 @@ _VERBS = {
         writes_ledger = False,
     ),
     "rehearse": struct(
-        program = "//tools/launcher",
+        program = "//tools/launcher:launcher_program",
         files = ["digest", "graph", "launch", "plan"],
         command = ["rehearse"],
         reads_cluster = True,
@@ -92,7 +92,8 @@ def rl_experiment(
       runtime: runtime_manifest target.
       cluster: cluster_card target.
       options: dict of option of main() -> value; booleans and numbers may be given as such.
-      stage: default terminal stage: `import`, `rl` or `evaluate`.
+      stage: default terminal stage: `import`, `rl` or `evaluate` (docs/authoring.md, "Stages"). A launch takes
+        `--stage` for another one.
       models: model_card targets that main() may ask for.
       datasets: dataset_card targets that main() may ask for.
       srcs: further Python files that main imports.
@@ -113,7 +114,7 @@ def rl_experiment(
             fail("rl_experiment //{}:{}: {}".format(native.package_name(), name, problem))
     common = {"tags": tags or [], "testonly": testonly, "visibility": visibility}
 
-    ledger = _ledger(versions)
+    ledger = ledger_of(name, versions)
     rl_preflight(
         name = name,
         cluster = cluster,
@@ -154,8 +155,16 @@ def rl_experiment(
             tags = (tags or []) + [CHECK_TAG],
         )
 
-def _ledger(versions):
-    """Where a ledger is in the source tree, and its label if it is there already."""
+def ledger_of(name, versions):
+    """Returns where a ledger is in the source tree, and its label if it is there already.
+
+    Args:
+      name: of the experiment or sweep that uses it.
+      versions: as rl_experiment has it.
+
+    Returns:
+      A struct of `path`, from the root of the source tree, and `label`, None if there is no such file yet.
+    """
     if ":" in versions or versions.startswith(("@", "//")):
         label = native.package_relative_label(versions)
         return struct(label = label, path = "/".join([part for part in [label.package, label.name] if part]))
@@ -164,7 +173,7 @@ def _ledger(versions):
     return struct(label = ":" + versions if exists else None, path = path)
 
 def _verb(name, verb, cluster, ledger_path, tags, testonly, visibility):
-    """One runnable target; `manual`, so that a build of `//...` fetches nothing for it."""
+    """One runnable target."""
     spec = _VERBS[verb]
     arguments = list(spec.command)
     data = []
@@ -176,24 +185,17 @@ def _verb(name, verb, cluster, ledger_path, tags, testonly, visibility):
         arguments.append("--cluster=$(rlocationpath {})".format(cluster))
         data.append(cluster)
     if spec.reads_budget:
-        arguments.append("--budget=$(rlocationpath {})".format(_BUDGET))
-        data.append(_BUDGET)
+        arguments.append("--budget=$(rlocationpath {})".format(BUDGET))
+        data.append(BUDGET)
     if spec.writes_ledger:
         arguments.append("--ledger=" + ledger_path)
-    rl_verb(
-        name = "{}.{}".format(name, verb),
+    named_verb(
+        name = name,
+        verb = verb,
         args = arguments,
         data = data,
         program = spec.program,
-        tags = tags + ["manual"],
+        tags = tags,
         testonly = testonly,
         visibility = visibility,
     )
-    if name == native.package_name().rpartition("/")[2]:
-        native.alias(
-            name = verb,
-            actual = ":{}.{}".format(name, verb),
-            tags = tags + ["manual"],
-            testonly = testonly,
-            visibility = visibility,
-        )

@@ -2,27 +2,29 @@
 
 VERBS = ["launch", "pin", "plan", "rehearse", "report"]
 
-_NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-def experiment_name_problem(name, package):
+def experiment_name_problem(name, package, macro = "rl_experiment"):
     """Says what is wrong with the name of an experiment.
 
     Args:
       name: name of the rl_experiment.
       package: package it stands in, for the message.
+      macro: what is declared, for the message.
 
     Returns:
       A sentence with label, value and fix; None if the name is good.
     """
     if name in VERBS:
-        return "rl_experiment //{}:{}: '{}' is the name of a verb. Choose another name.".format(package, name, name)
+        return "{} //{}:{}: '{}' is the name of a verb. Choose another name.".format(macro, package, name, name)
     if not name:
-        return "rl_experiment in //{}: the name is empty. Use letters, digits and '_'.".format(package)
-    bad = [character for character in name.elems() if character not in _NAME_CHARACTERS]
+        return "{} in //{}: the name is empty. Use letters, digits and '_'.".format(macro, package)
+    bad = [character for character in name.elems() if character not in NAME_CHARACTERS]
     if not bad:
         return None
-    better = "".join([character if character in _NAME_CHARACTERS else "_" for character in name.elems()])
-    return "rl_experiment //{}:{}: the name has '{}'. Use letters, digits and '_', such as '{}', because targets like '{}.launch' are derived from it.".format(
+    better = "".join([character if character in NAME_CHARACTERS else "_" for character in name.elems()])
+    return "{} //{}:{}: the name has '{}'. Use letters, digits and '_', such as '{}', because targets like '{}.launch' are derived from it.".format(
+        macro,
         package,
         name,
         bad[0],
@@ -40,7 +42,7 @@ def option_problem(option, value):
     Returns:
       A sentence with name, value and fix; None if the entry is good.
     """
-    if not option or [character for character in option.elems() if character not in _NAME_CHARACTERS]:
+    if not option or [character for character in option.elems() if character not in NAME_CHARACTERS]:
         return "options has the name '{}'. Give the name of a parameter of main().".format(option)
     if type(value) not in ["bool", "int", "float", "string"]:
         return "option '{}' is {}, of the type {}. Give text, a number or a boolean.".format(option, value, type(value))

@@ -23,3 +23,8 @@ RlExperimentInfo = provider(
         "report": "File: the plan as a self-contained HTML page.",
     },
 )
+
+RlSweepInfo = provider(
+    doc = "The points of one sweep.",
+    fields = {"points": "list of RlExperimentInfo, in the order of the sweep."},
+)

@@ -1,10 +1,11 @@
 """Programs under another name: a start script of their own, and the modules of one py_binary."""
 
 load(":bytecode.bzl", "BytecodeInfo", "python_bytecode")
+load(":program_start.bzl", "ProgramStartInfo", "program_start")
 
 PROGRAM = attr.label(
-    doc = "A py_binary.",
-    aspects = [python_bytecode],
+    doc = "A py_binary with `main`.",
+    aspects = [python_bytecode, program_start],
     cfg = "target",
     executable = True,
     mandatory = True,
@@ -26,7 +27,7 @@ def start_script(ctx, files):
     executable = ctx.actions.declare_file(ctx.label.name)
     ctx.actions.expand_template(
         output = executable,
-        template = ctx.executable.program,
+        template = ctx.attr.program[ProgramStartInfo].script,
         substitutions = {},
         is_executable = True,
     )

@@ -41,7 +41,7 @@ def render_graph_document(
         "schema": GRAPH_SCHEMA,
         "experiment": experiment,
         "experiment_name": experiment.rsplit(":", 1)[-1],
-        "stages": graph.stages,
+        "stages": graph.last_steps,
         "default_stage": default_stage,
         "coordinator_timeout_hours": payload.execution.coordinator_timeout_hours,
         "cluster": payload.execution.cluster,

@@ -1,5 +1,6 @@
 """Plan, graph document and digest file of one small experiment."""
 
+import re
 import sys
 
 import pytest
@@ -19,6 +20,7 @@ from tools.launcher.render.plan import (
     plan_summary,
     plan_text,
 )
+from tools.launcher.render.report_numbers import batch_flow
 from tools.launcher.rl import evaluate
 from tools.launcher.rl.pinning import apart_from_runtime
 
@@ -99,10 +101,32 @@ def test_an_authors_text_stays_on_its_line():
     assert "\x1b" not in plan_text(plan) + plan_summary(plan)
 
 
+def test_a_batch_that_is_gone_through_often_and_of_which_the_best_is_kept():
+    batches = PLAN.batches.model_copy(
+        update={"update_epochs": 3, "optimizer_steps_per_batch": 3, "rows_per_step": 16, "rows_per_rank": 2}
+    )
+    text = plan_text(PLAN.model_copy(update={"batches": batches}))
+    for part in (
+        "16 prompts x 4 samples, the best 1 of them = 16 rows\n",
+        "16 // 16 prompts x 3 epochs = 3 per batch\n",
+        "16*1 // 8 ranks = 2 rows\n",
+    ):
+        assert part in text
+    flow = " ".join(re.sub(r"<[^>]*>", " ", batch_flow(batches)).split())
+    for part in ("64 row", "the best 1 of 4", "16 prompts per mini batch × 3 epochs", "of 16 rows each"):
+        assert part in flow
+
+
 def test_one_of_something_is_no_plural():
     role = PLAN.roles[0].model_copy(update={"nodes": 1, "gpus": 1})
     batches = PLAN.batches.model_copy(
-        update={"samples_per_prompt": 1, "data_parallel_ranks": 1, "rows_per_rank": 1, "micro_batch": 1}
+        update={
+            "samples_per_prompt": 1,
+            "rows_per_step": 16,
+            "data_parallel_ranks": 1,
+            "rows_per_rank": 1,
+            "micro_batch": 1,
+        }
     )
     text = plan_text(PLAN.model_copy(update={"roles": (role,), "batches": batches}))
     for part in ("1 node, 1 GPU: ", "16 prompts x 1 sample = ", "16*1 // 1 rank = 1 row\n", "1 // 1 row = "):

@@ -30,13 +30,13 @@ class PlannedBatches(BaseModel):
     prompts_per_step: int
     """T."""
     samples_per_prompt: int
-    """n."""
+    """n: answers that the engines give to one prompt."""
     rows_per_step: int
-    """T*n."""
+    """What of them is learned from: T*n, or T where only the best answer to each prompt is kept."""
     prompts_per_mini_batch: int
     """M."""
     optimizer_steps_per_batch: int
-    """T // M."""
+    """T // M, as often as the batch is gone through."""
     data_parallel_ranks: int
     """dp of the policy."""
     rows_per_rank: int
@@ -45,6 +45,18 @@ class PlannedBatches(BaseModel):
     """u, rows per GPU."""
     micro_steps: int
     """m // u: forward and backward passes per optimizer step."""
+    update_epochs: int = 1
+    """How often a batch is gone through."""
+
+    @property
+    def answers_per_step(self) -> int:
+        """T*n."""
+        return self.prompts_per_step * self.samples_per_prompt
+
+    @property
+    def rows_per_prompt(self) -> int:
+        """Answers to a prompt that are learned from."""
+        return self.rows_per_step // self.prompts_per_step
 
 
 class PlannedArtifact(BaseModel):
@@ -72,6 +84,7 @@ class LaunchPlan(BaseModel):
     options: dict[str, str]
     terminal_stage: str
     stages: dict[str, str]
+    """Stage -> its last step; `import` has several without an order and is not there."""
     smoke: str | None
     """Label of the experiment whose success a large launch requires."""
     runtime: dict[str, str]
@@ -113,11 +126,11 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the plan as (section title, rows of (name, value)), in reading order."""
     batches = plan.batches
     prompts = _counted(batches.prompts_per_step, "prompt")
-    samples, mini, ranks = (
-        batches.samples_per_prompt,
-        batches.prompts_per_mini_batch,
-        batches.data_parallel_ranks,
-    )
+    mini, ranks = batches.prompts_per_mini_batch, batches.data_parallel_ranks
+    answers = _counted(batches.samples_per_prompt, "sample")
+    if batches.rows_per_prompt != batches.samples_per_prompt:
+        answers += f", the best {batches.rows_per_prompt} of them"
+    epochs = f" x {batches.update_epochs} epochs" if batches.update_epochs > 1 else ""
     return [
         (
             "experiment",
@@ -125,7 +138,7 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
                 ("target", plan.experiment),
                 ("version", plan.version),
                 ("options", ", ".join(f"{name}={value}" for name, value in plan.options.items()) or "none"),
-                ("terminal stage", f"{plan.terminal_stage} ({plan.stages[plan.terminal_stage]})"),
+                ("terminal stage", f"{plan.terminal_stage} ({_ends(plan)})"),
                 *([("smoke", plan.smoke)] if plan.smoke else []),
                 ("recipe digest", f"sha256:{plan.digests.recipe}"),
                 ("launch digest", f"sha256:{plan.digests.launch}"),
@@ -150,15 +163,15 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
             [
                 (
                     "per step",
-                    f"{prompts} x {_counted(samples, 'sample')} = {_counted(batches.rows_per_step, 'row')}",
+                    f"{prompts} x {answers} = {_counted(batches.rows_per_step, 'row')}",
                 ),
                 (
                     "optimizer steps",
-                    f"{batches.prompts_per_step} // {_counted(mini, 'prompt')} = {batches.optimizer_steps_per_batch} per batch",
+                    f"{batches.prompts_per_step} // {_counted(mini, 'prompt')}{epochs} = {batches.optimizer_steps_per_batch} per batch",
                 ),
                 (
                     "per rank",
-                    f"{mini}*{samples} // {_counted(ranks, 'rank')} = {_counted(batches.rows_per_rank, 'row')}",
+                    f"{mini}*{batches.rows_per_prompt} // {_counted(ranks, 'rank')} = {_counted(batches.rows_per_rank, 'row')}",
                 ),
                 (
                     "micro steps",
@@ -189,6 +202,12 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
         ),
         *_checklist(plan),
     ]
+
+
+def _ends(plan: LaunchPlan) -> str:
+    """What ends the terminal stage: a step, or several without an order."""
+    last = plan.stages.get(plan.terminal_stage)
+    return last or ", ".join(item.identity for item in plan.artifacts if item.stage == plan.terminal_stage)
 
 
 def _checklist(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -8,6 +8,7 @@ _WIDTH = 340
 _BOX = 74
 _STEP = 88
 _LANE = 12
+_LANES_WIDTH = 120
 _MOST_LETTERS = 44  # of a line at 12 px beside two lanes
 
 _KINDS = {"hf_model": "model", "dataset": "dataset", "skyrl": "RL run", "evaluate": "evaluation"}
@@ -37,8 +38,10 @@ def _picture(artifacts: tuple[PlannedArtifact, ...], retention: PlannedRetention
     """Boxes from top to bottom, dependencies first; each source has a lane of its own at the left."""
     rows = {item.identity: index for index, item in enumerate(artifacts)}
     sources = sorted({rows[dep] for item in artifacts for dep in item.deps if dep in rows})
-    lanes = {source: index for index, source in enumerate(sources)}
-    left = 14 + _LANE * len(lanes)
+    # Many sources stand closer, and then share lanes: the boxes need their width.
+    lane = max(1, min(_LANE, _LANES_WIDTH // max(1, len(sources))))
+    lanes = {source: 6 + lane * index % _LANES_WIDTH for index, source in enumerate(sources)}
+    left = 14 + min(lane * len(lanes), _LANES_WIDTH)
     said = "; ".join(
         f"{_kind(item)} {item.identity}" + (f" is made from {' and '.join(item.deps)}" if item.deps else "")
         for item in artifacts
@@ -61,7 +64,7 @@ def _edges(item: PlannedArtifact, rows: dict[str, int], lanes: dict[int, int], l
     apart = min(14, (_BOX - 32) // max(1, len(known) - 1))
     lines = []
     for arrival, source in enumerate(sorted(known)):
-        x = 6 + _LANE * lanes[source]
+        x = lanes[source]
         leave, arrive = source * _STEP + _BOX - 14, row * _STEP + 16 + apart * arrival
         lines.append(empty("path", d=f"M{left} {leave}H{x}V{arrive}H{left - 2}", class_="edge"))
         lines.append(
@@ -91,7 +94,7 @@ def _box(item: PlannedArtifact, top: int, left: int, retention: PlannedRetention
         element(
             "text",
             element("tspan", _kind(item), class_="b"),
-            f" stage {item.stage}",
+            f" stage {shortened(item.stage, letters - len(_kind(item)) - 7)}",
             *(element("tspan", line, x=x, dy=16) for line in lines),
             x=x,
             y=top + 18,

@@ -186,7 +186,9 @@ def _parse(name: str, text: str, annotation: Any) -> Any:
         number = _finite(text)
         if number is not None:
             return number
-    raise BuildOptionError(f"option {name}='{_cut(text)}' is not {_describe(annotation)}. Correct options")
+    raise BuildOptionError(
+        f"option {name}='{_cut(text)}' is not {_describe(annotation)}. Correct `options` of the target"
+    )
 
 
 def _finite(text: str) -> float | None:

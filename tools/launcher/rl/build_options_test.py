@@ -61,7 +61,7 @@ def test_options_are_typed_from_the_signature():
     ("options", "sentence"),
     [
         ({}, "option 'scale' of main() has no value. Add options = {\"scale\": ...} with one of smoke, full"),
-        ({"scale": "big"}, "option scale='big' is not one of smoke, full. Correct options"),
+        ({"scale": "big"}, "option scale='big' is not one of smoke, full. Correct `options` of the target"),
         ({"scale": "full", "x": "1"}, "options has 'x', which main() does not take. Its options: scale"),
         (
             {"x": "1", "y": "2"},
@@ -178,8 +178,9 @@ def test_main_returns_steps(result):
 def test_undeclared_cards_are_refused():
     with pytest.raises(UndeclaredInput) as caught:
         INPUTS.model("qwen")
-    assert "no card named 'qwen' is declared; `models` of the target has: toy. Add the card's label" in str(
-        caught.value
+    assert (
+        "no card named 'qwen' is declared; `models` of the target has: toy. Add the card's label to `models`, or ask for one that is there"
+        in str(caught.value)
     )
     with pytest.raises(UndeclaredInput, match="`datasets` of the target has: none"):
         INPUTS.dataset("gsm8k")

@@ -48,6 +48,6 @@ def _declared[Card: (ModelCard, DatasetCard)](cards: Mapping[str, Card], name: s
     if name not in cards:
         raise UndeclaredInput(
             f"no card named '{name}' is declared; `{attribute}` of the target has: "
-            f"{', '.join(sorted(cards)) or 'none'}. Add the card's label to `{attribute}`"
+            f"{', '.join(sorted(cards)) or 'none'}. Add the card's label to `{attribute}`{', or ask for one that is there' if cards else ''}"
         )
     return cards[name]

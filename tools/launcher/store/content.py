@@ -1,7 +1,16 @@
 """Objects addressed by the digest of their bytes, verified when read."""
 
+import re
+
 from tools.launcher.documents.canonical import sha256_hex
+from tools.launcher.documents.printable import printable
 from tools.launcher.store.object_store import ObjectConflict, ObjectStore, StoreError
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class NoDigest(StoreError):
+    """A text that is to name an object by its digest is none: a record may hold anything."""
 
 
 class DigestMismatch(StoreError):
@@ -36,9 +45,15 @@ def get_content(store: ObjectStore, prefix: str, digest: str) -> bytes:
     """Return the bytes at `<prefix>/<digest>`, after checking that they have that digest.
 
     Raises:
+        NoDigest: it is not 64 hex digits.
         DigestMismatch: they do not.
         ObjectMissing, StoreUnavailable: as the store.
     """
+    if not _DIGEST.fullmatch(digest):
+        raise NoDigest(
+            f"'{printable(digest)}' is no SHA-256 of an object below {prefix}/. The record that names it was not written "
+            "by this launcher"
+        )
     key = f"{prefix}/{digest}"
     data = store.get(key)
     seen = sha256_hex(data)

@@ -3,7 +3,8 @@ import sys
 import pytest
 
 from tools.launcher.documents.canonical import sha256_hex
-from tools.launcher.store.content import DigestMismatch, get_content, put_content
+from tools.launcher.documents.printable import printable
+from tools.launcher.store.content import DigestMismatch, NoDigest, get_content, put_content
 from tools.launcher.store.file_store import FileStore
 from tools.launcher.store.object_store import ObjectMissing
 
@@ -19,6 +20,14 @@ def test_content_is_found_by_its_digest(tmp_path):
 def test_absent_content_is_missing(tmp_path):
     with pytest.raises(ObjectMissing):
         get_content(FileStore(tmp_path), "blobs", "0" * 64)
+
+
+@pytest.mark.parametrize("digest", ["", "../../etc/passwd", "A" * 64, "0" * 63, "\x1b[2J"])
+def test_what_is_no_digest_names_no_object(tmp_path, digest):
+    with pytest.raises(NoDigest) as refusal:
+        get_content(FileStore(tmp_path), "blobs", digest)
+    sentence = f"'{printable(digest)}' is no SHA-256 of an object below blobs/. The record that names it was not written by "
+    assert str(refusal.value) == f"{sentence}this launcher"
 
 
 @pytest.mark.parametrize("damaged", [b"", b"byt", b"bytes!"])

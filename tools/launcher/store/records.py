@@ -323,7 +323,7 @@ def _decode(name: str, seq: int, data: bytes) -> RunEvent:
         fields = json.loads(data)
         fields["schema_version"] = fields.pop("schema")
         event = RunEvent.model_validate(fields)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         what = " ".join(str(error).split())[:200]
         raise RecordError(
             f"event {name} cannot be read: {what}. It was not written by this launcher or is damaged; "

@@ -122,8 +122,37 @@ def test_records_of_newer_writers_are_read_and_kept(tmp_path):
     assert append_event(store, KEY, "submitted", "ann", {"job_id": "/u/j"}).seq == 3
 
 
+def event_at(time: str) -> bytes:
+    event = {
+        "event_id": "0" * 32,
+        "seq": 1,
+        "kind": "intent",
+        "at": time,
+        "by": "ann",
+        "facts": {},
+        "schema": 1,
+    }
+    return json.dumps(event).encode()
+
+
 @pytest.mark.parametrize(
-    "data", [b"", b"{", b"[]", b"{}", b"null", b'{"schema":1}', b'{"schema":1,"seq":"1"}', b"\xff"]
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b"null",
+        b'{"schema":1}',
+        b'{"schema":1,"seq":"1"}',
+        b"\xff",
+        b"[" * 100_000,
+        *map(
+            event_at,
+            ("2026-13-01T00:00:00Z", "0000-01-01T00:00:00Z", "2026-11-30T24:00:01Z", "٢٠٢٦-11-30T10:00:00Z"),
+        ),
+    ],
+    ids=range(13),
 )
 def test_a_damaged_event_is_named(tmp_path, data):
     store = FileStore(tmp_path)

@@ -1,5 +1,6 @@
 """What a run record is made of: its key and its events."""
 
+import datetime
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
@@ -31,7 +32,7 @@ EVENT_SCHEMA = 1
 
 _EXPERIMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,119}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
+_UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z", re.ASCII)
 
 
 class RunKey(BaseModel):
@@ -114,9 +115,17 @@ class RunEvent(BaseModel):
     @field_validator("at")
     @classmethod
     def _time_is_utc(cls, value: str) -> str:
-        if not _UTC_TIME.fullmatch(value):
+        if not _UTC_TIME.fullmatch(value) or not _is_on_the_calendar(value):
             raise ValueError(f"time {value!r} is not RFC 3339 in UTC, such as 2026-11-30T12:43:20Z")
         return value
+
+
+def _is_on_the_calendar(time: str) -> bool:
+    try:
+        datetime.datetime.fromisoformat(time)
+    except ValueError:
+        return False
+    return True
 
 
 def check_writable(kind: str, facts: Mapping[str, Any]) -> None:

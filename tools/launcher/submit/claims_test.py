@@ -19,7 +19,7 @@ def graph(version="2026.11.30", **changes):
     run = f"team/run@{version}"
     return {
         "experiment_name": "run",
-        "stages": {"import": "model@2026.09.01", "rl": run, "evaluate": "team/score@2026.11.30"},
+        "stages": {"rl": run, "evaluate": "team/score@2026.11.30"},
         "steps": [
             step("model@2026.09.01", "hf_model", adopted=True, fingerprint="1512cff8"),
             step(
@@ -67,7 +67,7 @@ def test_a_graph_of_another_making_is_refused(content, stage, problem):
 
 
 def test_a_stage_that_the_graph_has_not_is_refused():
-    with pytest.raises(LaunchMismatch, match="run has no stage 'sft'. Its stages are evaluate, import, rl"):
+    with pytest.raises(LaunchMismatch, match="run has no stage 'sft'. Its stages are import, rl, evaluate"):
         claims(graph(), "sft")
 
 

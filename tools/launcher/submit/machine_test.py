@@ -44,7 +44,7 @@ GRAPH = {
     "schema": 1,
     "experiment": "//experiments/cat_count:cat_count",
     "experiment_name": "cat_count",
-    "stages": {"import": "model@2026.11.30", "rl": "run@2026.11.30", "evaluate": "eval@2026.11.30"},
+    "stages": {"rl": "run@2026.11.30", "evaluate": "eval@2026.11.30"},
     "default_stage": "rl",
     "steps": [
         step("model@2026.11.30", "hf_model"),
@@ -435,7 +435,7 @@ def test_another_stage_is_another_record(store):
     outcome = launch(store, iris, stage="import")
     assert outcome.job_id == f"/slipway/cat_count-{DIGEST[:8]}-1-import"
     assert outcome.key.experiment == "cat_count.import"
-    assert outcome.record.artifacts == ("model@2026.11.30",)
+    assert outcome.record.artifacts == ("model@2026.11.30", "data@2026.11.30")
     assert launch(store, iris).job_id == JOB_ID
     assert len(list_records(store)) == 2
 
@@ -446,7 +446,7 @@ def test_another_stage_is_another_record(store):
         (
             {"stage": "rlhf"},
             {},
-            "cat_count has no stage 'rlhf'. Its stages are evaluate, import, rl: use one of them",
+            "cat_count has no stage 'rlhf'. Its stages are import, rl, evaluate: use one of them",
         ),
         (
             {"experiment_name": "dog_count"},

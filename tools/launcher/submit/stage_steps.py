@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from tools.launcher.documents.canonical import digest_of
+from tools.launcher.graph.stages import needed_by, stage_ends
 from tools.launcher.submit.request import LaunchMismatch
 
 RL_KIND = "skyrl"
@@ -12,39 +13,36 @@ RL_KIND = "skyrl"
 _MAKES = ("address", "kind", "fingerprint", "deps")
 
 
+def stages_of(graph_json: bytes) -> dict[str, tuple[str, ...]]:
+    """Return stage -> addresses of the steps that end it, in the order of work (`graph.stages`).
+
+    Raises:
+        LaunchMismatch: the graph cannot be read.
+    """
+    try:
+        return stage_ends({step["address"]: step["kind"] for step in json.loads(graph_json)["steps"]})
+    except (KeyError, TypeError, ValueError) as error:
+        raise _lacking(error) from None
+
+
 def steps_of_stage(graph_json: bytes, stage: str) -> list[dict[str, Any]]:
-    """Return the graph's steps up to and with the stage's, in the graph's order.
+    """Return the steps that the stage makes or uses, in the graph's order.
 
     Raises:
         LaunchMismatch: the graph has no such stage, or cannot be read.
     """
+    ends = stages_of(graph_json)
     try:
         graph = json.loads(graph_json)
-        stages: dict[str, str] = graph["stages"]
-        if stage not in stages:
+        if stage not in ends:
             raise LaunchMismatch(
-                f"{graph['experiment_name']} has no stage {stage!r}. Its stages are "
-                f"{', '.join(sorted(stages))}: use one of them"
+                f"{graph['experiment_name']} has no stage {stage!r}. Its stages are {', '.join(ends)}: use one of them"
             )
         steps: list[dict[str, Any]] = graph["steps"]
-        needed = _with_dependencies(stages[stage], {step["address"]: step["deps"] for step in steps})
+        needed = needed_by(ends[stage], {step["address"]: step["deps"] for step in steps})
         return [step for step in steps if step["address"] in needed]
     except (KeyError, TypeError, ValueError) as error:
-        raise LaunchMismatch(
-            f"the bundle's graph lacks what a launch needs ({type(error).__name__}: {error}). Build the "
-            "experiment again"
-        ) from None
-
-
-def _with_dependencies(address: str, deps: dict[str, list[str]]) -> set[str]:
-    needed: set[str] = set()
-    waiting = [address]
-    while waiting:
-        current = waiting.pop()
-        if current not in needed:
-            needed.add(current)
-            waiting += deps[current]
-    return needed
+        raise _lacking(error) from None
 
 
 def steps_digest(graph_json: bytes) -> str:
@@ -62,7 +60,11 @@ def steps_digest(graph_json: bytes) -> str:
         made = [{name: step[name] for name in _MAKES} for step in graph["steps"]]
         return digest_of({"stages": graph["stages"], "steps": made})
     except (KeyError, TypeError, ValueError) as error:
-        raise LaunchMismatch(
-            f"the bundle's graph lacks what a launch needs ({type(error).__name__}: {error}). Build the "
-            "experiment again"
-        ) from None
+        raise _lacking(error) from None
+
+
+def _lacking(error: Exception) -> LaunchMismatch:
+    return LaunchMismatch(
+        f"the bundle's graph lacks what a launch needs ({type(error).__name__}: {error}). Build the "
+        "experiment again"
+    )

@@ -7,7 +7,6 @@ still is that process, owns the listening socket of its port, and answers /healt
 
 import contextlib
 import fcntl
-import http.client
 import os
 import shutil
 import signal
@@ -326,6 +325,9 @@ def _condition(record: DaemonRecord | None) -> _Condition:
 
 
 def _answers(port: int) -> bool:
+    # Only here: it brings the email and ssl packages, which a command without a local cluster has no use for.
+    import http.client
+
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HEALTH_SECONDS)
     try:
         connection.request("GET", "/health")

@@ -38,7 +38,10 @@ def step(
 
 
 def planned(
-    *terminals: ArtifactStep, recipe: SkyRLRecipe | None = None, overrides: dict[str, str] | None = None
+    *terminals: ArtifactStep,
+    recipe: SkyRLRecipe | None = None,
+    overrides: dict[str, str] | None = None,
+    stage: str | None = None,
 ) -> PlannedFrom:
     """The typed origin of a document whose graph ends with `terminals`."""
     return PlannedFrom(
@@ -46,6 +49,7 @@ def planned(
         prefix=PREFIX,
         recipe=SkyRLRecipe.combine() if recipe is None else recipe,
         overrides=overrides or {},
+        stage=stage,
     )
 
 

@@ -14,7 +14,7 @@ class VersionFacts(BaseModel):
 
     Attributes:
         label: target of the experiment, `//package:name`.
-        step: name and version of the RL step, `name@version`.
+        step: `name@version` of the RL step; of the last one, if none trains.
         made: `name@version` of every step that the launch may make; adopted ones are not among them.
         pinned: whether versions.lock.yaml has the RL step's version; None if that is not known.
     """
@@ -47,6 +47,10 @@ def fixed_version(facts: VersionFacts) -> Gate:
             state="missing",
             found=f"{facts.step} is not pinned in versions.lock.yaml",
             fix=f"{pin}, then commit versions.lock.yaml",
+        )
+    if not facts.made:
+        return Gate(
+            id="fixed-version", state="not_needed", found="the launch makes nothing: all it reads exists"
         )
     pinned = "fixed and pinned" if facts.pinned else "fixed"
     return Gate(id="fixed-version", state="passed", found=f"{facts.step} is {pinned}")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from tools.launcher.graph.names import artifact_name_problem
-from tools.launcher.graph.versions import version_problem
+from tools.launcher.graph.versions import near_version, version_problem
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.subject import PreflightSubject
@@ -80,7 +80,8 @@ def art_02(subject: PreflightSubject) -> Iterator[Finding]:
             yield Finding(
                 path=place,
                 message=f"version {shown(version)}{' ' if problem.startswith('is ') else ': '}{problem}",
-                repair="write a real date such as 2026.01.15, or dev for local work",
+                repair=f"write {near_version(version) or 'a real date such as 2026.01.15'}, or dev for local work; "
+                "the version stands in the target, that of an input in its card or export",
             )
 
 

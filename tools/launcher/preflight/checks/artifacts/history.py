@@ -6,7 +6,7 @@ from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.documents.canonical import CanonicalEncodingError, digest_of
 from tools.launcher.graph.document_recipe import document_recipe
 from tools.launcher.graph.ledger import PinnedVersion, RunIdentity, foreign_checkpoints, recipe_changed
-from tools.launcher.graph.versions import is_mutable
+from tools.launcher.graph.versions import following_version, is_mutable
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.checks.artifacts.addresses import document_address
 from tools.launcher.preflight.findings import Finding, Reminder
@@ -97,27 +97,30 @@ def art_17(subject: PreflightSubject) -> Iterator[Finding | Reminder]:
     if pin is None:
         yield Reminder(message=f"{name}@{version} is not pinned yet: {_PIN}")
         return
+    address, free = f"{name}@{version}", following_version(version)
+    while ledger.pinned(name, free) is not None:
+        free = following_version(free)
     try:
         run = rl_step(subject)
         if run is None:
-            yield from _of_document(subject, pin, f"{name}@{version}")
+            yield from _of_document(subject, pin, address, free)
         else:
-            yield from _of_build(subject, pin, build_identity(subject, run), f"{name}@{version}")
+            yield from _of_build(subject, pin, build_identity(subject, run), address, free)
     except CanonicalEncodingError:
         raise MissingFact("a document that has a digest") from None
 
 
 def _of_build(
-    subject: PreflightSubject, pin: PinnedVersion, build: RunIdentity, address: str
+    subject: PreflightSubject, pin: PinnedVersion, build: RunIdentity, address: str, free: str
 ) -> Iterator[Finding | Reminder]:
     if subject.planned is not None and subject.planned.launch not in (None, build.launch):
         # A proposal of the search: only its document is known.
         if build.document != pin.document:
-            yield _changed(address, pin.document, f"this proposal is {build.document[:_SHOWN_DIGITS]}")
+            yield _changed(address, pin.document, f"this proposal is {build.document[:_SHOWN_DIGITS]}", free)
     elif recipe_changed(
         pin, recipe=build.recipe, apart_from_runtime=build.apart_from_runtime, runtime=build.runtime
     ):
-        yield _changed(address, pin.recipe, f"this definition is {build.recipe[:_SHOWN_DIGITS]}")
+        yield _changed(address, pin.recipe, f"this definition is {build.recipe[:_SHOWN_DIGITS]}", free)
     elif pin.recipe != build.recipe and not foreign_checkpoints(
         pin, runtime=build.runtime, starts_fresh=build.starts_fresh
     ):
@@ -128,7 +131,7 @@ def _of_build(
         )
 
 
-def _of_document(subject: PreflightSubject, pin: PinnedVersion, address: str) -> Iterator[Finding]:
+def _of_document(subject: PreflightSubject, pin: PinnedVersion, address: str, free: str) -> Iterator[Finding]:
     """Judge a document without its graph by what it says itself."""
     if digest_of(subject.document) == pin.launch:
         return
@@ -140,14 +143,15 @@ def _of_document(subject: PreflightSubject, pin: PinnedVersion, address: str) ->
             "the artifact graph: whether input addresses moved with the cluster or name other content"
         )
     new = f"this document is {recipe[:_SHOWN_DIGITS]}, apart from runtime and placement"
-    yield _changed(address, pin.document, new)
+    yield _changed(address, pin.document, new, free)
 
 
-def _changed(address: str, old: str, new: str) -> Finding:
+def _changed(address: str, old: str, new: str, free: str) -> Finding:
     return Finding(
         path="run.id",
-        message=f"{address} was built as {old[:_SHOWN_DIGITS]}; {new}. The cached result would be returned",
-        repair="publish a new version, or take the change back",
+        message=f"{address} is pinned as {old[:_SHOWN_DIGITS]}; {new}. What exists under that version would be "
+        "taken for this",
+        repair=f"give the target another version, such as {free}, or take the change back",
     )
 
 

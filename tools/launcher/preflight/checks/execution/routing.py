@@ -181,6 +181,29 @@ def exe_39(subject: PreflightSubject) -> Iterator[Finding]:
 
 
 @check(
+    "EXE-40",
+    "the default stage ends where the cluster's runtime can go",
+    area="execution",
+    rule="the target's stage has no evaluate step, or the cluster is the embedded one",
+    prevents="Every launch that asks for no stage is refused: MarinSkyRL trains and exports, and evaluates nothing.",
+    inputs=("spec", "cluster"),
+    source="contract README.md (what the launcher does); a launch refuses it too",
+)
+def exe_40(subject: PreflightSubject) -> Iterator[Finding]:
+    stage = subject.planned.stage if subject.planned is not None else None
+    if subject.planned is None or stage != "evaluate":
+        return
+    scored = [step for step in subject.planned.graph.steps if step.kind == "evaluate"]
+    made = [step for step in scored if step.recorded_fingerprint is None]
+    if made and subject.cluster_fact("scheduler") != "embedded":
+        yield Finding(
+            path=made[0].address,
+            message=f"stage 'evaluate' on {subject.text(_CLUSTER)}: MarinSkyRL, which works there, evaluates nothing",
+            repair='write stage = "rl" at the target; `:rehearse -- --stage=evaluate` makes a stand-in of the rest',
+        )
+
+
+@check(
     "EXE-10",
     "sandboxes reach the engines through the controller",
     area="execution",
@@ -231,4 +254,4 @@ def _through_the_hub(subject: PreflightSubject, cluster: str) -> str:
     return also(set_to(_TARGET, bare(cluster)), set_to(_PARENT, hub))
 
 
-CHECKS = (exe_01, exe_02, exe_10, exe_20, exe_39)
+CHECKS = (exe_01, exe_02, exe_10, exe_20, exe_39, exe_40)

@@ -118,21 +118,21 @@ FAILING = (
         check="ART-17",
         planned=_experiment(),
         facts=_ledger(),
-        says="lab/run@2026.09.21 was built as 11aa22bb; this definition is "
-        f"{step_fingerprint(rl_step(model_step()))[:8]}. The cached result would be returned",
+        says="lab/run@2026.09.21 is pinned as 11aa22bb; this definition is "
+        f"{step_fingerprint(rl_step(model_step()))[:8]}. What exists under that version would be taken for this",
         at="run.id",
     ),
     Fails(
         check="ART-17",
         planned=_experiment(),
         facts=_ledger(runtime=COMMIT, apart_from_runtime=apart_from_runtime(rl_step(model_step()))),
-        says="lab/run@2026.09.21 was built as 11aa22bb",
+        says="lab/run@2026.09.21 is pinned as 11aa22bb",
     ),
     Fails(
         check="ART-17",
         facts=_ledger(),
-        says="users/lab/tests/qwen06-gsm8k-rl@2026.09.21 was built as 33cc44dd; this document is "
-        f"{document_recipe(document('smoke'))[:8]}, apart from runtime and placement. The cached result would be returned",
+        says="users/lab/tests/qwen06-gsm8k-rl@2026.09.21 is pinned as 33cc44dd; this document is "
+        f"{document_recipe(document('smoke'))[:8]}, apart from runtime and placement. What exists under that version would be taken for this",
     ),
     Fails(check="ART-01", changes={_RUN: "team/../x-2026.01.15"}, says="'team/../x' contains '..'"),
     Fails(check="ART-01", changes={_RUN: "/team/x-dev"}, says="'/team/x' has a slash at an end"),

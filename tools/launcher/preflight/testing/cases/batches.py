@@ -407,6 +407,12 @@ NOT_CHECKED = (
         facts=_data(rows=1000, max_prompt_tokens=2000),
         needs="prompt_token_counts at 512 tokens",
     ),
+    NotChecked(
+        check="BAT-17",
+        changes={"skyrl.context_budget.request_window_tokens": 1024},
+        facts=_data(rows=1000, max_prompt_tokens=2000),
+        needs="a usable value: a window with room for a prompt, W-N is 0",
+    ),
     NotChecked(check="BAT-19", needs="a dataset card with validation_rows"),
     NotChecked(
         check="BAT-20",

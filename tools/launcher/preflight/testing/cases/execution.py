@@ -65,6 +65,11 @@ def _two(**changes: Any) -> PlannedFrom:
     return planned(rl_step(model_step()), second)
 
 
+def _evaluated(stage: str | None, **facts: Any) -> PlannedFrom:
+    run = rl_step(model_step(), export_hf=True)
+    return planned(step("lab/score", kind="evaluate", deps=(run,), **facts), stage=stage)
+
+
 def _size(path: str, text: Any, says: str) -> Fails:
     return Fails(check="EXE-04", changes={path: text}, says=says, at=path)
 
@@ -424,6 +429,13 @@ FAILING = (
         says="is not the configuration of lab-cluster",
         severity="warning",
     ),
+    Fails(
+        check="EXE-40",
+        planned=lambda: _evaluated("evaluate"),
+        facts={"cluster": cluster_card(scheduler="iris")},
+        says="stage 'evaluate' on cw-us-east-02a: MarinSkyRL, which works there, evaluates nothing",
+        at="lab/score@2026.09.21",
+    ),
 )
 
 PASSING = (
@@ -507,9 +519,16 @@ PASSING = (
         changes={_CLUSTER: "lab-cluster", _CONFIG: "checkouts/lab.yaml"},
         facts={"cluster": cluster_card(config="hubs/lab.yaml")},
     ),
+    Passes(check="EXE-40"),
+    Passes(check="EXE-40", planned=lambda: _evaluated("rl")),
+    Passes(check="EXE-40", planned=lambda: _evaluated("import")),
+    Passes(check="EXE-40", planned=lambda: _evaluated(None)),
+    Passes(check="EXE-40", planned=lambda: _evaluated("evaluate"), facts={"cluster": _LOCAL}),
+    Passes(check="EXE-40", planned=lambda: _evaluated("evaluate", recorded_fingerprint="425a569b")),
 )
 
 NOT_CHECKED = (
+    NotChecked(check="EXE-40", planned=lambda: _evaluated("evaluate"), needs="a cluster card with scheduler"),
     NotChecked(check="EXE-02", needs="the artifact graph"),
     NotChecked(check="EXE-03", runtime=lambda: None, needs="a runtime manifest"),
     NotChecked(

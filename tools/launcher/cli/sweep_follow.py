@@ -1,0 +1,112 @@
+"""Following one of several runs, a look at a time, and verifying it without many words."""
+
+import contextlib
+
+from tools.launcher.cli import exit_codes
+from tools.launcher.cli.launch_place import LaunchPlace
+from tools.launcher.cli.sweep_ends import Ended
+from tools.launcher.iris.gateway import IrisGateway
+from tools.launcher.store.object_store import ObjectStore, StoreError, StoreUnavailable
+from tools.launcher.store.records import RunKey, RunRecord, RunState, reload_record
+from tools.launcher.submit.settle import settle
+
+
+class Following:
+    """A run that is followed beside others."""
+
+    def __init__(
+        self, key: RunKey, place: LaunchPlace, store: ObjectStore, gateway: IrisGateway, who: str
+    ) -> None:
+        """Follow a run.
+
+        Args:
+            key: which.
+            place: where it is.
+            store: of its record.
+            gateway: the scheduler.
+            who: who looks, for what is written to the record at the end.
+        """
+        # Imported here: by now the job is on its way, and Iris takes longer to start it.
+        from tools.launcher.observe.progress import Follower
+        from tools.launcher.store.remembered_reads import RememberedReads
+
+        self.key = key
+        self._place, self._store, self._gateway, self._who = place, store, gateway, who
+        self._follower = Follower(RememberedReads(store), key, place.objects(), gateway)
+        self._said = RunState.SUBMITTED.value  # which whoever submitted it has said
+
+    def look(self) -> tuple[str, Ended | None]:
+        """Return what is new in a few words, "" if nothing is, and how the run ended, None while it goes on.
+
+        Raises:
+            StoreError: the store failed.
+        """
+        from tools.launcher.observe.progress import FollowEnd
+
+        progress = self._follower.look()
+        if progress is None:
+            return "", None
+        status = progress.status
+        if progress.end is None:
+            # One line for a wait: Iris words its reason anew with every look.
+            kind = status.state.value + (", waits" if status.pending_reason else "")
+            said, self._said = self._said, kind
+            reason = f": {' '.join(status.pending_reason.split())}" if status.pending_reason else ""
+            return "" if said == kind else kind + reason, None
+        run = self.key.short_name
+        if progress.end in (FollowEnd.UNREACHABLE, FollowEnd.COORDINATOR_SILENT) or (
+            progress.end is FollowEnd.NOT_SUBMITTED and status.state is RunState.INTENT
+        ):
+            return "", Ended("not known", run, progress.message, exit_codes.UNKNOWN)
+        if progress.end is FollowEnd.NOT_SUBMITTED:
+            return "", Ended(status.state.value, run, progress.message, exit_codes.FAILED)
+        record = settle(self._store, self._gateway, reload_record(self._store, self.key), self._who)
+        return "", verified_quietly(record, self._place, self._store, self._gateway, self._who)
+
+
+def verified_quietly(
+    record: RunRecord, place: LaunchPlace, store: ObjectStore, gateway: IrisGateway | None, who: str
+) -> Ended:
+    """Verify a run that has ended and write the answer to its record, as `run_ending.verify_and_show` does.
+
+    Args:
+        record: of the run.
+        place, store: of the launch.
+        gateway: the scheduler; None if the record alone decided.
+        who: who asks.
+
+    Raises:
+        StoreUnavailable: the store did not answer.
+    """
+    from tools.launcher.cli.run_objects import objects_of
+    from tools.launcher.cli.run_place import RunPlace, looking
+    from tools.launcher.observe.run_files import run_files
+    from tools.launcher.observe.verify import answer_on_record, record_verification, verify_run
+
+    run = record.key.short_name
+    ended_well = record.state is RunState.SUCCEEDED
+    try:
+        if ended_well and run_files(record, store).rl_step is None:
+            return Ended("done", run, "", exit_codes.OK)
+        with contextlib.ExitStack() as stack:
+            if gateway is None and not place.is_local:
+                gateway, _ = stack.enter_context(looking(RunPlace(place=place, elsewhere="")))
+            verification = verify_run(record, store, place.objects(), gateway, objects=objects_of(place))
+        written = record_verification(store, record.key, who, verification)
+    except StoreUnavailable:
+        raise
+    except StoreError as error:
+        return Ended("not known", run, str(error), exit_codes.UNKNOWN)
+    standing = written or answer_on_record(record)
+    if standing is not None and standing.kind == "verified":
+        return Ended("verified", run, "", exit_codes.OK)
+    if not ended_well:
+        reason = record.reason or "no reason was recorded"
+        return Ended(record.state.value, run, f"{reason}. {_AGAIN}", exit_codes.FAILED)
+    wrong = [
+        f"{fact.name}: {fact.seen}, expected {fact.expected}" for fact in verification.facts if not fact.ok
+    ]
+    return Ended("not verified", run, "; ".join(wrong), exit_codes.FAILED)
+
+
+_AGAIN = 'To try it again: the same command with --relaunch --authorize="who: why"'
