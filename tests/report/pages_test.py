@@ -183,16 +183,26 @@ def test_every_check_is_named(plan):
 
 
 def test_the_hours_are_those_of_the_budget_gate(plans):
-    for name, timeout in (("moe_8x8", 0), ("async_16x8", 50_000)):
+    for name, timeout in (("moe_8x8", 0), ("async_16x8", 1_800)):
         plan = plans[name]
         facts = BudgetFacts(
             cluster=plan.allocation["cluster"],
             nodes=plan.allocation["num_nodes"],
             gpus_per_node=plan.allocation["gpus_per_node"],
             job_timeout_seconds=timeout,
+            max_retries=1,
             coordinator_timeout_hours=24,
         )
         assert gpu_hours(detail_of(plan).layout, detail_of(plan).deadline) == most_gpu_hours(facts)
+
+
+def test_attempts_are_told_where_they_count(plans):
+    """In the page, and in the plan: most have no such field."""
+    words = "2,176 GPU-hours at most: 128 GPUs × 34 attempts of 0.5 h, the job's own deadline"
+    assert words in Page(report_html(plans["async_16x8"])).text
+    deadlines = {name: plan.detail["deadline"] for name, plan in plans.items()}
+    assert deadlines["async_16x8"] == {"seconds": 34 * 1800, "setting": "job_timeout_seconds", "attempts": 34}
+    assert deadlines["moe_8x8"] == {"seconds": 24 * 3600, "setting": "coordinator_timeout_hours"}
 
 
 @pytest.mark.parametrize("sources", [1, 11, 40, 400])

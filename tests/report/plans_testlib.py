@@ -122,7 +122,7 @@ def async_16x8() -> LaunchPlan:
             n_samples_per_prompt=8,
         ),
         profile="megatron",
-        job_timeout_seconds=50_000,
+        job_timeout_seconds=1_800,
     )
     return _planned((run,), "async_16x8", smoke="//tests/report:moe_8x8")
 

@@ -321,6 +321,19 @@ def test_another_deadline_of_the_coordinator_is_no_equal_launch(workspace, capsy
     )
 
 
+def test_attempts_of_a_job_count_until_the_coordinators_deadline(workspace, capsys):
+    folder = workspace / "bazel-bin" / PACKAGE
+    put = {"job_timeout_seconds=0": "job_timeout_seconds=3600"}
+    assert "max_retries=1" in source_of()
+    for name, edits in (("four", put), ("capped", {**put, "timeout_hours=12": "timeout_hours=3"})):
+        files = build(workspace / name, source_of(edits=edits))
+        for kind, ending in ENDINGS.items():
+            shutil.copy(files[kind], workspace / f"{name}{ending}")
+    for name, hours in (("four", 32), ("capped", 24)):
+        run(["diff", str(folder / "gsm8k_grpo.launch.yaml"), f"{name}.launch.yaml"])
+        assert f"GPU-hours  at most 96 -> {hours} for one launch" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("path", "value", "hours"),
     [
@@ -332,13 +345,20 @@ def test_another_deadline_of_the_coordinator_is_no_equal_launch(workspace, capsy
             "not known: needs B's iris.allocation.num_nodes as a positive integer",
         ),
         ("iris.allocation.gpus_per_node", "8", "at most 8 for one launch"),
+        (
+            "iris.max_retries",
+            1,
+            "not known: needs B's graph, which has the coordinator's deadline: the job's own is of each attempt",
+        ),
+        ("iris.max_retries", -1, "not known: needs B's iris.max_retries as a number from 0, it is -1"),
+        ("iris.max_retries", None, "not known: needs B's iris.max_retries, which is missing"),
     ],
 )
 def test_gpu_hours_of_a_document_alone(workspace, capsys, path, value, hours):
     document = load_yaml_mapping((workspace / "tp2.yaml").read_bytes(), source="x")
-    document["iris"]["timeout"] = 3600
+    document["iris"] |= {"timeout": 3600, "max_retries": 0}
     (workspace / "a.yaml").write_text(yaml.safe_dump(document))
-    section = document["iris"] if path == "iris.timeout" else document["iris"]["allocation"]
+    section = document["iris"]["allocation"] if path.startswith("iris.allocation.") else document["iris"]
     section[path.rpartition(".")[2]] = value
     (workspace / "b.yaml").write_text(yaml.safe_dump(document))
     run(["diff", "a.yaml", "b.yaml", "--format=json"])

@@ -1,5 +1,6 @@
 """What `diff` is asked about: a file or a label, now or at a revision, a launch digest, a run on record."""
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ _DIGEST_MARK = "sha256:"
 _DIGEST = re.compile(r"[0-9a-f]{6,64}")
 _BUILT = (".launch.yaml", ".graph.json", ".plan.json", ".digest")
 _DEADLINE = "iris.timeout"
+_RETRIES = "iris.max_retries"
 _GROUPS = ("launch", "graph", "plan", "digest")
 
 
@@ -230,23 +232,34 @@ def _compatible(graph: dict[str, Any] | None) -> tuple[str, ...]:
 
 def _gpu_hours(subject: PreflightSubject, graph: dict[str, Any] | None) -> tuple[float | None, str]:
     """The most that a launch may take, and what it would take to know it."""
-    deadline = _DEADLINE
     try:
-        own = subject.integer(deadline) if subject.has(deadline) else 0
+        own = subject.integer(_DEADLINE) if subject.has(_DEADLINE) else 0
         if own < 0:
-            return None, f"{deadline} as seconds from 0, it is {own}"
-        if not own and graph is None:
-            return None, "graph, which has the coordinator's deadline: the job has none of its own"
-        hours = 0 if graph is None else graph.get("coordinator_timeout_hours")
-        if not own and not is_count(hours):
-            return None, "graph with the coordinator's deadline: it is of another launcher"
+            return None, f"{_DEADLINE} as seconds from 0, it is {own}"
+        retries = subject.integer(_RETRIES) if own else 0
+        if retries < 0:
+            return None, f"{_RETRIES} as a number from 0, it is {retries}"
+        hours = 0 if graph is None else graph.get("coordinator_timeout_hours", 0)
+        if not is_count(hours):
+            if retries or not own:
+                return None, _coordinator_needed(own, graph)
+            # Preflight refuses a coordinator that ends before a single attempt (EXE-19).
+            hours = math.ceil(own / 3600)
         facts = BudgetFacts(
             cluster="",
             nodes=subject.launcher_count("iris.allocation.num_nodes"),
             gpus_per_node=subject.launcher_count("iris.allocation.gpus_per_node"),
             job_timeout_seconds=own,
-            coordinator_timeout_hours=hours if isinstance(hours, int) else 0,
+            max_retries=retries,
+            coordinator_timeout_hours=hours,
         )
     except UnreadableValue as missing:
         return None, str(missing)
     return float(most_gpu_hours(facts)), ""
+
+
+def _coordinator_needed(own: int, graph: dict[str, Any] | None) -> str:
+    if graph is not None:
+        return "graph with the coordinator's deadline: it is of another launcher"
+    why = "the job's own is of each attempt" if own else "the job has none of its own"
+    return f"graph, which has the coordinator's deadline: {why}"

@@ -23,6 +23,7 @@ from tools.launcher.cli.launch_stage import looked_for_only, refuse_unmade, requ
 from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.cli.run_checkpoints import resume_text, resume_text_if_any
 from tools.launcher.cli.shipped_requirements import coordinator_requirements
+from tools.launcher.documents.longest_run import longest_run
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.jobs import IrisError
 from tools.launcher.iris.local.shapes import GangShape, check_offered
@@ -107,14 +108,21 @@ class Launching(BaseModel):
         """Return what a submission takes."""
         plan, gang = self.files.plan, self.gang
         training = trains(self.files, self.stage)
-        timeout = int(self.files.launch["iris"]["timeout"]) if training else 0
+        iris = self.files.launch["iris"]
+        longest = longest_run(
+            job_timeout_seconds=iris["timeout"] if training else 0,
+            max_retries=iris["max_retries"],
+            nodes=gang.num_nodes,
+            coordinator_timeout_hours=self.files.graph["coordinator_timeout_hours"],
+        )
         return Stakes(
             experiment=plan.experiment,
             cluster=self.place.cluster,
             nodes=gang.num_nodes if training else 0,
             gpus_per_node=gang.gpus_per_node,
             gpu_variant=gang.gpu_variant,
-            hours=timeout / 3600 if timeout > 0 else float(self.files.graph["coordinator_timeout_hours"]),
+            attempts=longest.attempts,
+            hours=longest.seconds / longest.attempts / 3600,
             charged=f"the Iris user {IRIS_USER}, asked for by {self.source.who}",
         )
 

@@ -113,6 +113,7 @@ def _budget(files: ExperimentFiles, gang: GangShape, path: str | None) -> Gate:
         nodes=gang.num_nodes,
         gpus_per_node=gang.gpus_per_node,
         job_timeout_seconds=files.launch["iris"]["timeout"],
+        max_retries=files.launch["iris"]["max_retries"],
         coordinator_timeout_hours=files.graph["coordinator_timeout_hours"],
     )
     if path is None:

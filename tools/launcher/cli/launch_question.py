@@ -30,7 +30,8 @@ class Stakes(BaseModel):
         experiment: its name.
         cluster: where.
         nodes, gpus_per_node, gpu_variant: the allocation; no nodes if nothing is trained.
-        hours: deadline of the training job, in hours; of the coordinator if there is none.
+        attempts: how often the job may be started, where that counts (`documents.longest_run`).
+        hours: the longest that each may take; without a training job the coordinator's deadline.
         charged: who is charged, in words.
     """
 
@@ -41,18 +42,24 @@ class Stakes(BaseModel):
     nodes: int
     gpus_per_node: int
     gpu_variant: str
+    attempts: int = 1
     hours: float
     charged: str
 
     def words(self) -> str:
         """Return the stakes as a block of lines."""
-        gpu_hours = self.nodes * self.gpus_per_node * self.hours
+        gpu_hours = self.nodes * self.gpus_per_node * self.attempts * self.hours
+        until = (
+            f"deadline {self.hours:g} h"
+            if self.attempts == 1
+            else f"{self.attempts} attempts of {self.hours:g} h"
+        )
         nodes = f"{self.nodes} x {self.gpus_per_node} {self.gpu_variant}" if self.nodes else "none with a GPU"
         return (
             f"{self.experiment} is going to be submitted:\n"
             f"  cluster    {self.cluster}\n"
             f"  nodes      {nodes}\n"
-            f"  GPU hours  at most {gpu_hours:g} (deadline {self.hours:g} h)\n"
+            f"  GPU hours  at most {gpu_hours:g} ({until})\n"
             f"  charged    {self.charged}\n"
         )
 

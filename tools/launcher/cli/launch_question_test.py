@@ -143,6 +143,11 @@ def test_yes_shows_what_is_agreed_to():
     assert said.getvalue() == WORDS
 
 
+def test_attempts_that_count_are_told():
+    stakes = STAKES.model_copy(update={"attempts": 6, "hours": 0.5})
+    assert "  GPU hours  at most 48 (6 attempts of 0.5 h)\n" in stakes.words()
+
+
 def test_without_a_terminal_the_command_that_agrees_is_told():
     with pytest.raises(NotAgreed) as raised:
         agree(STAKES, yes=False, command="launch -- --yes", stdin=io.StringIO("y\n"), stderr=io.StringIO())

@@ -115,7 +115,7 @@ def test_the_local_iris_imports(built, capsys):
     assert "nothing is imported there" not in capsys.readouterr().out
 
 
-def test_nobody_agrees_to_gpus_for_an_import(built):
+def test_gpus_are_agreed_to_for_a_training_and_not_for_an_import(built):
     files = files_of(built)
     flags = argparse.Namespace(
         stage=None,
@@ -128,9 +128,16 @@ def test_nobody_agrees_to_gpus_for_an_import(built):
     )
     place = launch_place(files.cluster, files.launch["iris"], flags, {})
     training = prepared(files, place, flags, credentials=()).stakes().words()
-    assert "  nodes      1 x 8 H100\n" in training
+    assert "  nodes      1 x 8 H100\n  GPU hours  at most 96 (deadline 12 h)\n" in training
+    timed = files.model_copy(
+        update={
+            "launch": {**files.launch, "iris": {**files.launch["iris"], "timeout": 1800, "max_retries": 1}}
+        }
+    )
+    words = prepared(timed, place, flags, credentials=()).stakes().words()
+    assert "  GPU hours  at most 16 (4 attempts of 0.5 h)\n" in words
     flags.stage = "import"
-    words = prepared(files, place, flags, credentials=()).stakes().words()
+    words = prepared(timed, place, flags, credentials=()).stakes().words()
     assert "  nodes      none with a GPU\n  GPU hours  at most 0 (deadline 12 h)\n" in words
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tools.launcher.documents.longest_run import longest_run
 from tools.launcher.graph.paths import rounded_ttl_days
 from tools.launcher.preflight.checks.backend.roles import MegatronRole, megatron_roles
 from tools.launcher.preflight.geometry import Geometry
@@ -30,7 +31,7 @@ def plan_detail(payload: SkyRLStepPayload, subject: PreflightSubject) -> PlanDet
     retention = payload.spec.retention
     return PlanDetail(
         layout=cluster_layout(subject),
-        deadline=deadline_of(payload.execution),
+        deadline=deadline_of(payload.execution, subject.document["iris"]["allocation"]["num_nodes"]),
         retention=PlannedRetention(
             temporary_days=rounded_ttl_days(retention.temporary_storage_ttl_days),
             temporary_outputs=_TEMPORARY_OUTPUTS,
@@ -40,12 +41,15 @@ def plan_detail(payload: SkyRLStepPayload, subject: PreflightSubject) -> PlanDet
     )
 
 
-def deadline_of(execution: IrisSkyRLExecution) -> PlannedDeadline:
-    """Return the job's own deadline, else the coordinator's, which ends the job with itself."""
-    if execution.job_timeout_seconds:
-        return PlannedDeadline(seconds=execution.job_timeout_seconds, setting="job_timeout_seconds")
-    hours = execution.coordinator_timeout_hours
-    return PlannedDeadline(seconds=hours * 3600, setting="coordinator_timeout_hours")
+def deadline_of(execution: IrisSkyRLExecution, nodes: int) -> PlannedDeadline:
+    """Return when a job on so many nodes is ended at the latest."""
+    longest = longest_run(
+        job_timeout_seconds=execution.job_timeout_seconds,
+        max_retries=execution.max_retries,
+        nodes=nodes,
+        coordinator_timeout_hours=execution.coordinator_timeout_hours,
+    )
+    return PlannedDeadline(seconds=longest.seconds, setting=longest.setting, attempts=longest.attempts)
 
 
 def cluster_layout(subject: PreflightSubject) -> ClusterLayout:

@@ -16,6 +16,7 @@ from tools.launcher.compare.sizes import ELSEWHERE, OWN_NODES, SHARED, Size, Siz
 from tools.launcher.compare.verdicts import Consequence
 from tools.launcher.compare.wording import NAMED, brief, named
 from tools.launcher.graph.versions import is_mutable
+from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import counted
 
 SHORT = 8
@@ -218,12 +219,12 @@ def _gpu_hours(a: Side, b: Side, before: Sizes, after: Sizes) -> Consequence:
         "",
     )
     if needs:
-        deadlines = [side.subject.get("iris.timeout") for side in (a, b)]
+        limits = [_limits(side.subject) for side in (a, b)]
         return Consequence(
             aspect="GPU-hours",
             verdict="not_known",
             sentence=f"not known: needs {needs}",
-            matters=before.get("gpus") != after.get("gpus") or deadlines[0] != deadlines[1],
+            matters=before.get("gpus") != after.get("gpus") or limits[0] != limits[1],
         )
     same = a.gpu_hours == b.gpu_hours
     most = f"at most {_arrow(_number(a.gpu_hours), _number(b.gpu_hours))} for one launch"
@@ -234,6 +235,12 @@ def _gpu_hours(a: Side, b: Side, before: Sizes, after: Sizes) -> Consequence:
         before=a.gpu_hours,
         after=b.gpu_hours,
     )
+
+
+def _limits(subject: PreflightSubject) -> tuple[Any, Any]:
+    """Its timeout, and the retries that it is multiplied by if there is one."""
+    timeout = subject.get("iris.timeout")
+    return timeout, subject.get("iris.max_retries") if timeout else None
 
 
 def _identity(a: Side, b: Side, identity: IdentityChange, changes: Sequence[FieldChange]) -> Consequence:

@@ -292,6 +292,15 @@ def test_unknown_gpu_hours_are_told_where_they_changed(nodes, told):
     assert any("GPU-hours" in line.text for line in consequence_lines(comparison)) == told
 
 
+@pytest.mark.parametrize(("timeout", "told"), [(0, False), (3600, True)])
+def test_retries_matter_to_gpu_hours_where_each_attempt_has_a_timeout(timeout, told):
+    before, after = (
+        with_values(TP2, {"iris.timeout": timeout, "iris.max_retries": retries}) for retries in (0, 2)
+    )
+    a, b = (side(each, gpu_hours=None, gpu_hours_needs="graph") for each in (before, after))
+    assert any("GPU-hours" in line.text for line in consequence_lines(compare(a, b, NO_SMOKE))) == told
+
+
 def test_every_form_says_the_same():
     comparison = compared(TP2, TP4, NO_SMOKE)
     content = json.loads(json.dumps(comparison_json(comparison)))

@@ -7,6 +7,7 @@ out of modules that cost a process more than a second to import; a test compares
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from tools.launcher.documents.longest_run import PREEMPTIONS_PER_RETRY
 from tools.launcher.iris.jobs import JobRequest
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ CLUSTER_KEY: Final = "cluster"
 
 _GPU_MILLICORES_LEAST: Final = 4000
 """A task with a device gets at least that (iris/cluster/types.py, `ResourceSpec`)."""
-
-_PREEMPTIONS_PER_RETRY: Final = 2
-"""When a gang's task fails or a controller restarts, its siblings count as preempted, up to twice
-for one event (seen with marin-iris 0.2.227)."""
 
 
 def launch_message(
@@ -80,7 +77,7 @@ def launch_message(
         replicas=request.replicas,
         max_retries_failure=request.max_task_retries,
         max_task_failures=request.max_task_retries,
-        max_retries_preemption=request.max_task_retries * _PREEMPTIONS_PER_RETRY,
+        max_retries_preemption=request.max_task_retries * PREEMPTIONS_PER_RETRY,
         existing_job_policy=job_pb2.EXISTING_JOB_POLICY_ERROR,
         preemption_policy=(
             job_pb2.JOB_PREEMPTION_POLICY_PRESERVE_CHILDREN

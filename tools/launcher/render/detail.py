@@ -6,7 +6,7 @@ Not in `plan.py`, so that commands which only read a plan have none of it to imp
 import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tools.launcher.render.layout import ClusterLayout
 from tools.launcher.render.plan import LaunchPlan
@@ -43,13 +43,16 @@ class PlannedRetention(BaseModel):
 
 
 class PlannedDeadline(BaseModel):
-    """When a launch is ended at the latest, which bounds its GPU hours."""
+    """When a launch is ended at the latest, which bounds its GPU hours (`documents.longest_run`)."""
 
     model_config = _FROZEN
 
     seconds: int
     setting: Literal["job_timeout_seconds", "coordinator_timeout_hours"]
     """The field of the execution that says so."""
+    # Left out where it says nothing: almost everywhere.
+    attempts: int = Field(default=1, ge=1, exclude_if=lambda attempts: attempts == 1)
+    """How many attempts of equal length `seconds` is the sum of."""
 
 
 class PlanDetail(BaseModel):

@@ -99,7 +99,10 @@ def _head(plan: LaunchPlan, detail: PlanDetail) -> Iterator[Markup]:
     open_ = len(preflight["not_checked"])
     gpus = layout.nodes * layout.gpus_per_node
     shape = f"{layout.gpus_per_node} {plan.allocation['gpu_variant']} on {plan.allocation['cluster']}"
-    until = f"{_decimal(hours / gpus)} h, {_DEADLINES[detail.deadline.setting]}"
+    attempts = detail.deadline.attempts
+    each = f"{_decimal(hours / gpus / attempts)} h"
+    longest = each if attempts == 1 else f"{attempts} attempts of {each}"
+    until = f"{longest}, {_DEADLINES[detail.deadline.setting]}"
     facts = [
         (
             plural(gpus, "GPU"),

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tools.launcher.documents.longest_run import LongestRun, longest_run
 from tools.launcher.documents.strict_yaml import DocumentError, load_yaml_mapping
 from tools.launcher.submit.gates.gate import Gate
 
@@ -63,7 +64,8 @@ class BudgetFacts(BaseModel):
     Attributes:
         cluster: name of the cluster.
         nodes, gpus_per_node: of the allocation.
-        job_timeout_seconds: deadline of the training job; 0 means none of its own.
+        job_timeout_seconds: deadline of each attempt of the training job; 0 means none of its own.
+        max_retries: of the training job.
         coordinator_timeout_hours: deadline of the coordinator, which ends the job with itself.
     """
 
@@ -73,12 +75,13 @@ class BudgetFacts(BaseModel):
     nodes: int
     gpus_per_node: int
     job_timeout_seconds: int
+    max_retries: int
     coordinator_timeout_hours: int
 
 
 def most_gpu_hours(facts: BudgetFacts) -> Fraction:
     """Return the GPU hours that a launch may take at most."""
-    return facts.nodes * facts.gpus_per_node * _hours(facts)
+    return facts.nodes * facts.gpus_per_node * Fraction(_longest(facts).seconds, 3600)
 
 
 def budget_gate(facts: BudgetFacts, budget: Budget | None) -> Gate:
@@ -95,20 +98,20 @@ def budget_gate(facts: BudgetFacts, budget: Budget | None) -> Gate:
             found="no budget file was handed over, so the ceiling is not known",
             fix=f"launch through the experiment's target, or with --budget={BUDGET_FILE}",
         )
-    hours = _hours(facts)
+    longest = _longest(facts)
     wanted = most_gpu_hours(facts)
     ceilings = budget.gpu_hours_per_launch
     own = facts.cluster in ceilings.clusters
     ceiling = ceilings.clusters[facts.cluster] if own else ceilings.default
     sum_in_words = (
-        f"{_counted(facts.nodes, 'node')} x {_counted(facts.gpus_per_node, 'GPU')} x {_number(hours)} h = "
+        f"{_counted(facts.nodes, 'node')} x {_counted(facts.gpus_per_node, 'GPU')} x {_duration(longest)} = "
         f"{_number(wanted)} GPU-hours"
     )
     whose = f"ceiling of {facts.cluster}" if own else f"default ceiling ({facts.cluster} has none of its own)"
     found = f"{sum_in_words}; the {whose} is {ceiling:.15g}"
     if wanted <= Fraction(ceiling):
         return Gate(id="budget", state="passed", found=found)
-    knob = "job_timeout_seconds" if facts.job_timeout_seconds else "coordinator_timeout_hours"
+    knob = longest.setting if longest.attempts == 1 else f"{longest.setting}, max_retries"
     return Gate(
         id="budget",
         state="missing",
@@ -117,9 +120,18 @@ def budget_gate(facts: BudgetFacts, budget: Budget | None) -> Gate:
     )
 
 
-def _hours(facts: BudgetFacts) -> Fraction:
-    seconds = facts.job_timeout_seconds or facts.coordinator_timeout_hours * 3600
-    return Fraction(seconds, 3600)
+def _longest(facts: BudgetFacts) -> LongestRun:
+    return longest_run(
+        job_timeout_seconds=facts.job_timeout_seconds,
+        max_retries=facts.max_retries,
+        nodes=facts.nodes,
+        coordinator_timeout_hours=facts.coordinator_timeout_hours,
+    )
+
+
+def _duration(longest: LongestRun) -> str:
+    each = f"{_number(Fraction(longest.seconds, 3600 * longest.attempts))} h"
+    return each if longest.attempts == 1 else f"{longest.attempts} attempts of {each}"
 
 
 def _counted(number: int, word: str) -> str:

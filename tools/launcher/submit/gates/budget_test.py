@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.launcher.documents.strict_yaml import DocumentError
-from tools.launcher.submit.gates.budget import Budget, BudgetFacts, budget_gate, load_budget
+from tools.launcher.submit.gates.budget import Budget, BudgetFacts, budget_gate, load_budget, most_gpu_hours
 
 
 def budget(default: float, **clusters: float) -> Budget:
@@ -14,12 +14,15 @@ def budget(default: float, **clusters: float) -> Budget:
     return Budget.model_validate({"schema": 1, "gpu_hours_per_launch": ceilings})
 
 
-def facts(nodes: int = 8, timeout: int = 0, hours: int = 12, cluster: str = "cw-us-east-02a") -> BudgetFacts:
+def facts(
+    nodes: int = 8, timeout: int = 0, hours: int = 12, cluster: str = "cw-us-east-02a", retries: int = 0
+) -> BudgetFacts:
     return BudgetFacts(
         cluster=cluster,
         nodes=nodes,
         gpus_per_node=8,
         job_timeout_seconds=timeout,
+        max_retries=retries,
         coordinator_timeout_hours=hours,
     )
 
@@ -39,6 +42,25 @@ def test_the_jobs_own_deadline_counts_first():
     assert gate.state == "missing"
     assert gate.found.startswith("1 node x 8 GPUs x 1.5 h = 12 GPU-hours; ")
     assert gate.fix.startswith("lower job_timeout_seconds or the nodes")
+
+
+def test_each_attempt_has_the_jobs_deadline_anew():
+    gate = budget_gate(facts(nodes=2, timeout=1800, retries=1), budget(16))
+    assert gate.state == "missing"
+    assert gate.found.startswith("2 nodes x 8 GPUs x 6 attempts of 0.5 h = 48 GPU-hours; ")
+    assert gate.fix.startswith("lower job_timeout_seconds, max_retries or the nodes in the experiment")
+
+
+def test_the_coordinator_ends_the_last_attempt():
+    gate = budget_gate(facts(nodes=2, timeout=1800, retries=1, hours=2), budget(16))
+    assert gate.state == "missing"
+    assert gate.found.startswith("2 nodes x 8 GPUs x 2 h = 32 GPU-hours; ")
+    assert gate.fix.startswith("lower coordinator_timeout_hours or the nodes in the experiment")
+
+
+def test_retries_alone_change_nothing():
+    """A job without a deadline of its own may use the coordinator's up with one attempt or with many."""
+    assert budget_gate(facts(retries=3), budget(64)) == budget_gate(facts(), budget(64))
 
 
 def test_the_ceiling_itself_is_allowed():
@@ -65,11 +87,14 @@ def test_without_a_budget_nothing_is_known():
 @given(
     nodes=st.integers(1, 500),
     timeout=st.integers(0, 10**6),
+    retries=st.integers(0, 3),
+    hours=st.integers(1, 999),
     ceiling=st.one_of(st.integers(0, 10**6), st.floats(0, 10**6, allow_nan=False)),
 )
-def test_the_words_never_contradict_the_answer(nodes, timeout, ceiling):
-    gate = budget_gate(facts(nodes=nodes, timeout=timeout), budget(ceiling))
-    exact = nodes * 8 * Fraction(timeout or 12 * 3600, 3600)
+def test_the_words_never_contradict_the_answer(nodes, timeout, retries, hours, ceiling):
+    asked = facts(nodes=nodes, timeout=timeout, retries=retries, hours=hours)
+    gate = budget_gate(asked, budget(ceiling))
+    exact = most_gpu_hours(asked)
     assert (gate.state == "passed") == (exact <= Fraction(ceiling))
     shown = Fraction(gate.found.partition(" = ")[2].partition(" GPU-hours")[0])
     assert exact <= shown < exact + Fraction(1, 100)
