@@ -31,6 +31,7 @@ from tests.bench.generated_experiments import FOLDER, write_experiments  # noqa:
 
 ALL = "//experiments/..."
 GENERATED = 12
+PREFLIGHTS = f'kind("rl_preflight rule", {ALL})'
 ONE = f"{FOLDER}/g0003"
 ONE_LABEL = f"//{ONE}:g0003"
 GOLDEN = "experiments/cat_count/golden/launch.yaml"
@@ -120,14 +121,19 @@ class Checkout:
         file.write_text(text.replace(old, new), encoding="utf-8")
 
     def experiments(self) -> dict[str, str]:
-        """Label -> attributes as its BUILD file has them, of every rl_experiment."""
+        """Label -> attributes as its BUILD file has them, of every experiment; a sweep's for its points."""
         found = {}
-        for file in sorted((self.folder / "experiments").rglob("BUILD.bazel")):
-            text = file.read_text(encoding="utf-8")
-            for name, attributes in re.findall(
-                r'^rl_experiment\(\n    name = "(\w+)",\n(.*?)^\)$', text, re.M | re.S
-            ):
-                found[f"//{file.parent.relative_to(self.folder)}:{name}"] = attributes
+        for label in self.bazel("query", PREFLIGHTS).stdout.splitlines():
+            package, _, target = label.removeprefix("//").partition(":")
+            text = (self.folder / package / "BUILD.bazel").read_text(encoding="utf-8")
+            declared = re.findall(
+                r'^rl_(?:experiment|sweep)\(\n    name = "(\w+)",\n(.*?)^\)$', text, re.M | re.S
+            )
+            found[label] = next(
+                attributes
+                for name, attributes in sorted(declared, reverse=True)
+                if target == name or target.startswith(f"{name}_")
+            )
         return found
 
     def users(self, card: str) -> list[str]:
@@ -180,7 +186,8 @@ def checks_of(checkout: Checkout, elsewhere: Path) -> list[Check]:
         ran = checkout.run("build", ALL)
         yield "exit status", (ran.status, ran.said if ran.status else ""), (0, "")
         yield "preflights", ran.preflights, every
-        yield "processes", set(ran.mnemonics), {"RlPreflight"}
+        # The table of a sweep is made from the plans of its points.
+        yield "processes", set(ran.mnemonics), {"PythonArchive", "RlPreflight", "RlSweep"}
         made = Path(checkout.bazel("info", "bazel-bin").stdout.strip()) / "experiments"
         helpers = [
             path.name
@@ -314,7 +321,8 @@ def checks_of(checkout: Checkout, elsewhere: Path) -> list[Check]:
         checkout.folder = elsewhere
         ran = checkout.run("build", ALL)
         yield "executed", (ran.status, ran.spawns), (0, [])
-        yield "hits", sorted(ran.hits), [("RlPreflight", label) for label in every]
+        preflights = [hit for hit in sorted(ran.hits) if hit[0] == "RlPreflight"]
+        yield "hits", preflights, [("RlPreflight", label) for label in every]
 
     return [
         a_first_build_runs_the_preflights_and_nothing_else,

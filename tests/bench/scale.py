@@ -308,7 +308,8 @@ class ScaleBench:
     def _check(self, measured: dict[str, Any], size: int) -> None:
         """See to it that what was measured is what was meant: else a number means nothing."""
         # Those of the repository are below //experiments too.
-        everything = size + len(list(self._first.folder.glob("experiments/*/experiment.py")))
+        query = f'kind("rl_preflight rule", {ALL})'
+        everything = len(self._first.bazel("query", query).splitlines())
         wanted = dict.fromkeys(("cold", "stale", "repin"), everything) | {"no_op": 0, "comment": 1}
         wanted |= {"one_shot": measured["one_shot"]["measured"], "card": measured["card"]["users"]}
         for name, count in wanted.items():

@@ -1,5 +1,6 @@
 """The coordinator from bundle to end, in this process; its launchers are programs of their own."""
 
+import datetime
 import json
 import multiprocessing
 import os
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from tools.launcher.coordinator import children
+from tools.launcher.coordinator import children, main
 from tools.launcher.coordinator.artifact_record import write_run_record
 from tools.launcher.coordinator.bundle_for_test import (
     DATA,
@@ -446,6 +447,33 @@ def test_at_its_deadline_the_run_fails_and_its_child_is_ended(store, root, adopt
         "coordinator_timeout_hours, build again, and relaunch"
     )
     assert iris.cancelled == [record.events[-1].facts["child_ended"]] == list(record.child_job_ids)
+
+
+def test_the_deadline_counts_from_the_first_start(store, root, monkeypatch):
+    assignment = submitted(store).model_copy(update={"deadline_seconds": 3600})
+    started = {"job_id": assignment.job_id, "bundle": assignment.bundle}
+    append_event(store, assignment.key, "coordinator_started", "coordinator", started)
+    now, monotonic = time.time, time.monotonic()
+    iris = FakeIris("running")
+    runtime = scripted("import time; time.sleep(60)", adopts=True)
+    with monkeypatch.context() as later:
+        later.setattr(main.time, "time", lambda: now() + 3601)
+        assert run_coordinator(assignment, store, root.root, runtime, iris) == FAILED
+    assert time.monotonic() - monotonic < 30
+    assert "the coordinator's deadline has come" in load_record(store, assignment.key).reason
+
+
+@pytest.mark.parametrize("seconds", [0, 59, 3600])
+def test_what_a_run_has_spent(store, seconds):
+    assignment = submitted(store)
+    assert main._spent_seconds(load_record(store, assignment.key), time.time() + 3600) == 0
+    append_event(store, assignment.key, "coordinator_started", "coordinator", {"job_id": "a", "bundle": "b"})
+    append_event(store, assignment.key, "coordinator_started", "coordinator", {"job_id": "a", "bundle": "b"})
+    record = load_record(store, assignment.key)
+    first = datetime.datetime.fromisoformat(record.events[-2].at).timestamp()
+    assert main._spent_seconds(record, first + seconds) == pytest.approx(seconds)
+    assert main._spent_seconds(record, first - 60) == 0
+    assert main._spent_seconds(None, first) == 0
 
 
 @pytest.mark.parametrize("away", ["store", "objects", "iris"])

@@ -17,6 +17,7 @@ ends it first.
 
 import argparse
 import contextlib
+import datetime
 import math
 import os
 import signal
@@ -91,7 +92,9 @@ class Assignment(BaseModel):
         stage: terminal stage of the walk.
         runtime: name of the runtime.
         job_id: the coordinator's own job in Iris.
-        deadline_seconds: how long this start may take, in seconds; None for as long as Iris lets it.
+        deadline_seconds: how long the run may take from its first coordinator's start, in seconds; None for as
+            long as Iris lets it. Iris itself counts from each start anew, and so would never end a run whose
+            coordinator is preempted now and then.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -140,8 +143,6 @@ def coordinate(
         append_event(store, key, kind, WRITER, facts)
         _say(f"{kind} {facts.get('step') or facts.get('job_id') or facts.get('reason') or ''}".rstrip())
 
-    seconds = assignment.deadline_seconds
-    deadline = math.inf if seconds is None else time.monotonic() + seconds
     child: Child | None = None
     try:
         with _signals_handled(_raise_interrupted):
@@ -163,7 +164,7 @@ def coordinate(
                 environ=environ,
                 credentials=credentials,
                 scrubber=scrubber,
-                deadline=deadline,
+                deadline=_deadline(assignment, before),
             )
             walk(steps, attempt, site, child)
             record("succeeded", _succeeded_facts(key, steps, attempt))
@@ -206,6 +207,25 @@ def _over(key: RunKey, record: RunRecord | None, scheduler: Callable[[], Schedul
                 _say(f"ends the child {job_id}")
                 iris.cancel(job_id)
     return End(exit_code=FAILED, reason=reason)
+
+
+def _deadline(assignment: Assignment, before: RunRecord | None) -> float:
+    """When the run has to be at its end, on the clock of `time.monotonic`."""
+    if assignment.deadline_seconds is None:
+        return math.inf
+    return time.monotonic() + assignment.deadline_seconds - _spent_seconds(before, time.time())
+
+
+def _spent_seconds(before: RunRecord | None, now: float) -> float:
+    """Seconds since the first coordinator of the run started; 0 for the first one itself.
+
+    Args:
+        before: the record that this coordinator found.
+        now: seconds since the epoch. The first one may have run on a machine whose clock is ahead.
+    """
+    events = () if before is None else before.events
+    started = next((event.at for event in events if event.kind == "coordinator_started"), None)
+    return 0.0 if started is None else max(0.0, now - datetime.datetime.fromisoformat(started).timestamp())
 
 
 def _started_facts(assignment: Assignment, before: RunRecord | None) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 The build makes no links of runfiles (.bazelrc), so that building many tests stays fast. A program that
 scripts call by its path needs them: `runnable` has them made for its one program, with its bytecode. The
-path is what `cquery --output=files` says; bazel-bin leads there only after a build of this target alone.
+path is what `cquery --output=files` says; bazel-bin leads there only after a build of this target alone, and
+then not to experiments: a program that looks for their files below bazel-bin is a `started`.
 """
 
 load(":start_script.bzl", "PROGRAM", "start_script")
@@ -18,6 +19,13 @@ _with_links = transition(
 
 def _runnable_impl(ctx):
     return start_script(ctx, [])
+
+started = rule(
+    implementation = _runnable_impl,
+    doc = "The start script of a py_binary, which `bazel run` gives its runfiles.",
+    attrs = {"program": PROGRAM},
+    executable = True,
+)
 
 runnable = rule(
     implementation = _runnable_impl,
