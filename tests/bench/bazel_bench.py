@@ -137,11 +137,10 @@ class BenchCheckout:
         server = self._server()
         if server is None:
             return {"server": 0.0, "workers": 0.0}
-        # A worker's workspace is named after its mnemonic.
         workers = [
             process
             for process in _children_of(server)
-            if "RlPreflight" in str(Path(f"/proc/{process}/cwd").readlink())
+            if b"--persistent_worker" in Path(f"/proc/{process}/cmdline").read_bytes()
         ]
         return {"server": _peak_mb(server), "workers": sum(map(_peak_mb, workers))}
 

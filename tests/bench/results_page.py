@@ -349,7 +349,10 @@ def _costs(scale: Scale) -> str:
         ),
         (
             "memory of the worker, at most",
-            *(f"{size.memory_mb['workers']:.0f} MB" for size in scale.sizes.values()),
+            *(
+                f"{size.memory_mb['workers']:.0f} MB" if size.memory_mb["workers"] else "not seen"
+                for size in scale.sizes.values()
+            ),
         ),
     ]
     return _by_size("", scale, rows)

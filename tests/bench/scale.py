@@ -36,6 +36,7 @@ from tests.bench.measuring import ROUNDS, write_results  # noqa: E402
 
 ALL = "//experiments/..."
 EMPTY = "//experiments/nothing/..."
+PREFLIGHTS = f'kind("rl_preflight rule", {ALL})'
 PREFLIGHT = "//tools/launcher/cli:preflight"
 ONE_SHOT = "--strategy=RlPreflight=sandboxed"
 SAMPLE = 50
@@ -191,7 +192,8 @@ class ScaleBench:
         for experiment in experiments[: self._rounds]:
             self._touch(f"{FOLDER}/{experiment.name}/experiment.py")
             comments.append(self._first.build(ALL))
-        users = sum(Path(CARD).stem in experiment.files["BUILD.bazel"] for experiment in experiments)
+        folder, _, card = CARD.removesuffix(".yaml").rpartition("/")
+        users = len(self._preflights(f'attr(models, "//{folder}:{card}", {PREFLIGHTS})'))
         self._touch(CARD)
         return {
             "edit": _series(built),
@@ -308,8 +310,7 @@ class ScaleBench:
     def _check(self, measured: dict[str, Any], size: int) -> None:
         """See to it that what was measured is what was meant: else a number means nothing."""
         # Those of the repository are below //experiments too.
-        query = f'kind("rl_preflight rule", {ALL})'
-        everything = len(self._first.bazel("query", query).splitlines())
+        everything = len(self._preflights(PREFLIGHTS))
         wanted = dict.fromkeys(("cold", "stale", "repin"), everything) | {"no_op": 0, "comment": 1}
         wanted |= {"one_shot": measured["one_shot"]["measured"], "card": measured["card"]["users"]}
         for name, count in wanted.items():
@@ -321,6 +322,9 @@ class ScaleBench:
 
     def _write(self, size: int) -> list[GeneratedExperiment]:
         return write_experiments(self._first.folder, range(size))
+
+    def _preflights(self, query: str) -> list[str]:
+        return self._first.bazel("query", query).splitlines()
 
     def _touch(self, name: str) -> None:
         """Change bytes of a YAML or Python file, and nothing that they say."""
