@@ -41,8 +41,8 @@ PREFLIGHT = "//tools/launcher/cli:preflight"
 ONE_SHOT = "--strategy=RlPreflight=sandboxed"
 SAMPLE = 50
 """One-shot preflights that stand for a thousand, except with --full."""
-WARM_UP = 5
-"""Builds before no-ops are measured: the server's code is compiled while it runs."""
+WARM_UP = 20
+"""Builds before no-ops are measured: the server's code is compiled while it runs, as it is on a day of work."""
 MANIFEST = "third_party/marinskyrl/81ae0ef7.yaml"
 CARD = "third_party/models/qwen3_8b.yaml"
 
@@ -153,13 +153,13 @@ class ScaleBench:
         say(f"cold, {number + 1} of {self._builds}")
         self._first.clean()
         self._first.shutdown()
-        return self._first.build(ALL)
+        return self._first.counted_build(ALL)
 
     def _stale(self, say: Say, number: int) -> Cost:
         say(f"all stale, the server just started, {number + 1} of {self._builds}")
         self._first.shutdown()
         self._touch(MANIFEST)
-        return self._first.build(ALL)
+        return self._first.counted_build(ALL)
 
     def _repin(self, say: Say, number: int) -> Cost:
         say(f"another runtime commit, {number + 1} of {self._builds}")
@@ -168,16 +168,21 @@ class ScaleBench:
         text = manifest.read_text(encoding="utf-8")
         commit = f"{self._changes:032x}"
         manifest.write_text(re.sub(r"(?m)^(commit: \w{8})\w{32}$", rf"\g<1>{commit}", text), encoding="utf-8")
-        return self._first.build(ALL)
+        return self._first.counted_build(ALL)
 
     def _no_ops(self, copy: BenchCheckout, pattern: str) -> dict[str, Any]:
         for _ in range(WARM_UP):
             copy.build(pattern)
-        return _series([copy.build(pattern) for _ in range(self._rounds)])
+        counted = copy.counted_build(pattern)
+        measured = [copy.build(pattern) for _ in range(self._rounds)]
+        return _series(measured) | {"actions": counted.actions, "executed": counted.executed}
 
     def _edits(self, experiments: list[GeneratedExperiment]) -> dict[str, Any]:
         """Edits of experiments, then of a card; after each real one a process for the same experiment alone."""
         built, alone, packed = [], [], []
+        for experiment in experiments[-WARM_UP:]:
+            self._touch(f"{FOLDER}/{experiment.name}/experiment.py")
+            self._first.build(experiment.label)
         binary = [str(self._preflight_binary())]
         for experiment, edit in zip(experiments, EDITS, strict=False):
             built.append(self._edit(experiment, edit, experiment.label))
@@ -191,7 +196,7 @@ class ScaleBench:
         comments = []
         for experiment in experiments[: self._rounds]:
             self._touch(f"{FOLDER}/{experiment.name}/experiment.py")
-            comments.append(self._first.build(ALL))
+            comments.append(self._first.counted_build(ALL))
         folder, _, card = CARD.removesuffix(".yaml").rpartition("/")
         users = len(self._preflights(f'attr(models, "//{folder}:{card}", {PREFLIGHTS})'))
         self._touch(CARD)
@@ -199,7 +204,7 @@ class ScaleBench:
             "edit": _series(built),
             "edit_among_all": _series(among_all),
             "comment": _series(comments),
-            "card": _series([self._first.build(ALL)]) | {"users": users},
+            "card": _series([self._first.counted_build(ALL)]) | {"users": users},
             "process": _processes(alone),
             "packed_process": _processes(packed),
             "edit_to_process": statistics.median(
@@ -214,9 +219,9 @@ class ScaleBench:
         text, before = source.read_text(encoding="utf-8"), document.read_bytes()
         source.write_text(text.replace(*edit, 1), encoding="utf-8")
         cost = self._first.build(pattern)
-        if document.read_bytes() == before or cost.preflights != 1:
+        if document.read_bytes() == before or cost.executed != 1:
             raise SystemExit(
-                f"error: the edit {edit} of {experiment.label} ran {cost.preflights} preflights, and its document "
+                f"error: the edit {edit} of {experiment.label} ran {cost.executed} preflights, and its document "
                 f"{'did not change' if document.read_bytes() == before else 'changed'}. Mend EDITS in scale.py"
             )
         return cost
@@ -268,7 +273,9 @@ class ScaleBench:
         some = experiments[:: max(1, -(-len(experiments) // self._sample))]
         say(f"without the worker, {len(some)} of {len(experiments)}")
         self._touch(MANIFEST)
-        cost = self._first.build(ONE_SHOT, *(f"{experiment.label}:{experiment.name}" for experiment in some))
+        cost = self._first.counted_build(
+            ONE_SHOT, *(f"{experiment.label}:{experiment.name}" for experiment in some)
+        )
         share = len(experiments) / len(some)
         return _series([cost]) | {
             "measured": len(some),
@@ -294,13 +301,13 @@ class ScaleBench:
         cache = f"--disk_cache={cache_folder}"
         say("filling a disk cache")
         self._first.clean()
-        filled = self._first.build(cache, ALL)
+        filled = self._first.counted_build(cache, ALL)
         say("a second checkout with that disk cache")
         for name in (FOLDER, MANIFEST, CARD):
             _copy_over(self._first.folder / name, self._second.folder / name)
         self._second.clean()
         self._second.shutdown()
-        cost = self._second.build(cache, ALL)
+        cost = self._second.counted_build(cache, ALL)
         self._second.shutdown()
         return _series([cost]) | {
             "filling_wall": filled.wall,

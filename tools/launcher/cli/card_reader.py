@@ -1,4 +1,4 @@
-"""Reading cards, manifests and ledgers: the same bytes are parsed once."""
+"""Reading cards, manifests and ledgers: the same bytes are parsed once, and for one preflight read once."""
 
 import collections
 import hashlib
@@ -25,14 +25,24 @@ class CardReader:
         self._known: collections.OrderedDict[tuple[Callable[..., Any], bytes], Any] = (
             collections.OrderedDict()
         )
+        self._here: dict[tuple[Callable[..., Any], str], Any] = {}
+
+    def forget_files(self) -> None:
+        """Read files anew from now on: another preflight begins, and they may say something else."""
+        self._here.clear()
 
     def read[Card](self, parse: Parse[Card], path: str) -> Card:
         """Return what `parse` makes of a file, which must depend on nothing but its bytes.
+
+        A path is read once until `forget_files`.
 
         Raises:
             ExperimentError: the file cannot be read.
             DocumentError: as `parse`.
         """
+        if (parse, path) in self._here:
+            known: Card = self._here[parse, path]
+            return known
         try:
             data = Path(path).read_bytes()
         except OSError as error:
@@ -46,4 +56,5 @@ class CardReader:
         if len(self._known) > MOST_REMEMBERED:
             self._known.popitem(last=False)
         card: Card = self._known[key]
+        self._here[parse, path] = card
         return card

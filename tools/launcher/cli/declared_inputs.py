@@ -4,11 +4,14 @@ Bazel can make one for each request to a worker, and then lists, links and remov
 hundreds of them. These are a handful.
 """
 
+# ruff: noqa: PTH
+# Paths are text: pathlib's objects take a child of the worker half a millisecond, and there is one for each experiment.
+
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
-_INPUTS = ("--cluster", "--dataset", "--ledger", "--main", "--model", "--runtime", "--src")
+_INPUTS = frozenset(("--cluster", "--dataset", "--ledger", "--main", "--model", "--runtime", "--src"))
 _OUTPUT = "_out"
 
 
@@ -25,21 +28,23 @@ def enter_folder_of_inputs(arguments: Iterable[str], folder: Path) -> list[str]:
     Raises:
         OSError: the folder or a link cannot be made.
     """
-    here = Path.cwd()
-    adapted = []
-    made = set()
+    here = os.getcwd()
     # Experiments should not see by its name which folder they are in.
-    place = folder / here.name
-    place.mkdir(parents=True)
+    place = os.path.join(folder, os.path.basename(here))
+    os.makedirs(place)
+    adapted = []
+    links, folders = set(), {""}
     for argument in arguments:
         flag, _, path = argument.partition("=")
         if flag.endswith(_OUTPUT):
-            argument = f"{flag}={here / path}"
-        elif flag in _INPUTS and path not in made:
-            made.add(path)
-            link = place / path
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(here / path)
+            argument = f"{flag}={os.path.join(here, path)}"
+        elif flag in _INPUTS and path not in links:
+            links.add(path)
+            parent = os.path.dirname(path)
+            if parent not in folders:
+                folders.add(parent)
+                os.makedirs(os.path.join(place, parent), exist_ok=True)
+            os.symlink(os.path.join(here, path), os.path.join(place, path))
         adapted.append(argument)
     os.chdir(place)
     return adapted

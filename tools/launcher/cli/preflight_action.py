@@ -4,6 +4,7 @@ Exit status: 0 planned, 1 refused (nothing written), 2 wrong usage.
 """
 
 import argparse
+import functools
 import json
 import sys
 from collections.abc import Callable, Collection, Sequence
@@ -51,7 +52,7 @@ def main(
     Returns:
         The exit status.
     """
-    flags = _parser().parse_args(_expanded(arguments))
+    flags = command_line().parse_args(_expanded(arguments))
     # Absolute before the experiment runs, which may change the working directory.
     places = {name: Path(getattr(flags, f"{name}_out")).absolute() for name in OUTPUTS}
     try:
@@ -144,7 +145,9 @@ def _expanded(arguments: Sequence[str]) -> list[str]:
     return expanded
 
 
-def _parser() -> argparse.ArgumentParser:
+@functools.cache
+def command_line() -> argparse.ArgumentParser:
+    """Return the parser of a preflight's command line. Made once: a worker makes it before it forks."""
     parser = argparse_flags.ArgumentParser(prog="preflight", description=__doc__, inherited_absl_flags=None)
     parser.add_argument("--label", required=True, help="label of the rl_experiment target")
     parser.add_argument("--main", required=True, help="the experiment's Python file")

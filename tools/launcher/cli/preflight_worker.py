@@ -1,5 +1,6 @@
 """The preflight binary as Bazel's persistent worker."""
 
+import collections
 import shutil
 import sys
 import tempfile
@@ -12,10 +13,12 @@ from tools.launcher.catalog.load import (
     load_model_card,
     load_runtime_manifest,
 )
+from tools.launcher.catalog.runtime_manifest import RuntimeManifest
 from tools.launcher.cli import experiment_boundary, preflight_action
 from tools.launcher.cli.card_reader import CardReader, Parse
 from tools.launcher.cli.declared_inputs import enter_folder_of_inputs
 from tools.launcher.cli.experiment_module import ExperimentError
+from tools.launcher.cli.preflight_warm_up import warm_up
 from tools.launcher.documents.strict_yaml import DocumentError
 from tools.launcher.worker.protocol import ProtocolError, WorkRequest
 from tools.launcher.worker.server import serve
@@ -28,6 +31,8 @@ _SHARED: dict[str, Parse[object]] = {
 }
 """Flag -> how its file is read. Many experiments have these files in common."""
 
+_MANY = 2
+"""Experiments of one manifest after which more of them are expected."""
 
 _WITHOUT = "build with --strategy=RlPreflight=sandboxed, which needs no worker"
 
@@ -54,12 +59,20 @@ def serve_preflights() -> int:
 
 def _serve_in(folders: Path) -> None:
     cards = CardReader()
+    uses: collections.Counter[int] = collections.Counter()
+    preflight_action.command_line()
 
     def prepare(request: WorkRequest) -> None:
+        cards.forget_files()
         for argument in request.arguments:
             flag, _, path = argument.partition("=")
             if parse := _SHARED.get(flag):
-                _remember(cards, parse, str(Path(request.folder, path)))
+                card = _remember(cards, parse, str(Path(request.folder, path)))
+                if isinstance(card, RuntimeManifest):
+                    uses[id(card)] += 1
+                    # Not at the first: who plans one experiment should not wait for it.
+                    if uses[id(card)] == _MANY:
+                        warm_up(card)
 
     def preflight(request: WorkRequest) -> int:
         arguments: Sequence[str] = request.arguments
@@ -78,8 +91,8 @@ def _serve_in(folders: Path) -> None:
     serve(preflight, prepare, finish)
 
 
-def _remember(cards: CardReader, parse: Parse[object], path: str) -> None:
+def _remember(cards: CardReader, parse: Parse[object], path: str) -> object:
     try:
-        cards.read(parse, path)
+        return cards.read(parse, path)
     except (DocumentError, ExperimentError):
-        return  # The action meets the same error, and says so with its own path.
+        return None  # The action meets the same error, and says so with its own path.

@@ -235,6 +235,16 @@ def test_without_a_sandbox_the_bytes_and_words_are_the_same(without_sandbox, exp
             path.unlink()
 
 
+def test_without_a_sandbox_a_card_is_read_for_each(without_sandbox, expected):
+    process, root, _ = without_sandbox
+    card = root / CARDS["cluster"]
+    good, bare = card.read_bytes(), b"kind: cluster\nname: bare\n"
+    for content, status in ((bare, 1), (good, 0)):
+        card.write_bytes(content)
+        assert process.call(*ARGUMENTS)["exitCode"] == status
+    assert outputs(root) == expected[0]
+
+
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
