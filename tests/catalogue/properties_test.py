@@ -3,6 +3,7 @@
 import contextlib
 import random
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def test_a_legal_role_plan_is_accepted(plan: RolePlan):
     subject = plan.subject()
     assert listed(run_preflight(subject, CHECKS)) == []
     # Neither is a plan refused for facts that are not there.
-    assert listed(run_preflight(subject.model_copy(update={"model": None, "cluster": None}), CHECKS)) == []
+    assert listed(run_preflight(replace(subject, model=None, cluster=None), CHECKS)) == []
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
@@ -42,7 +43,7 @@ def test_a_legal_role_plan_is_accepted(plan: RolePlan):
 def test_a_legal_role_plan_is_accepted_in_resolved_form(plan: RolePlan):
     subject = plan.subject()
     launched = resolved(subject.document, pinned_runtime())
-    assert listed(run_preflight(subject.model_copy(update={"document": launched}), CHECKS)) == []
+    assert listed(run_preflight(subject.with_document(launched), CHECKS)) == []
 
 
 def accepted_sources() -> list[Any]:

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-_CARD = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+_CARD = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+"""Deferred: what reads no card, such as `lint` of a bare document, builds no schema of one."""
 
 _ADDRESS = r"^[a-z][a-z0-9]*://[^\s/]\S*$"
 """An absolute address such as `s3://bucket/marin`."""

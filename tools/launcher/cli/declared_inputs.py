@@ -4,7 +4,7 @@ Bazel can make one for each request to a worker, and then lists, links and remov
 hundreds of them. These are a handful.
 """
 
-# ruff: noqa: PTH
+# ruff: noqa: PTH103, PTH109, PTH118, PTH119, PTH120, PTH211
 # Paths are text: pathlib's objects take a child of the worker half a millisecond, and there is one for each experiment.
 
 import os

@@ -2,7 +2,8 @@
 
 One action process and a persistent worker have different sandboxes: the one has no network device, the other
 is an ordinary process whose folder holds the declared inputs only. This makes both refuse the same: the
-network, other processes, files that are no inputs, and writing files that are no outputs. An input is a link, so
+network, other processes, files that are no inputs, writing files that are no outputs, and what is another thing in
+each build (experiment_calls.py). An input is a link, so
 `Path(__file__).resolve()` leads out of that folder, to files whose changes Bazel would not see.
 
 It is no security boundary. Python reports such calls to audit hooks (PEP 578), native code need not, and an
@@ -16,6 +17,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from tools.launcher.cli.experiment_calls import watch_calls
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -52,6 +55,8 @@ _REFUSED: dict[str, tuple[str, int, str]] = {
 """Audit event -> what the experiment does, which argument says to what (-1: none), the rule and the repair."""
 
 _LISTS = ("os.listdir", "os.scandir")
+_TOOLS = (f"bazel-out{os.sep}", f"external{os.sep}")
+"""Where in the folder of inputs programs lie, and their Python, for a preflight that is a process of its own."""
 
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 200
@@ -74,6 +79,10 @@ def enforce(outputs: Iterable[Path]) -> None:
     del sys.argv[1:]
     writable = {os.devnull, *map(str, outputs)}
     readable = tuple(f"{folder}{os.sep}" for folder in {_absolute(""), *map(_absolute, sys.path)})
+
+    watch = watch_calls(lambda sentence: BoundaryError(f"the experiment {sentence}"))
+    inputs = f"{_absolute('')}{os.sep}"
+    tools = tuple(inputs + folder for folder in _TOOLS)
 
     def undeclared(path: Any) -> bool:
         # A number is a file that is open already; what is not there says so itself. A pipe or a device is neither
@@ -98,6 +107,10 @@ def enforce(outputs: Iterable[Path]) -> None:
                 raise BoundaryError(
                     f"the experiment lists the folder {_SHOWN.repr(arguments[0])}. {INPUT_RULE}"
                 )
+        elif event == "exec":
+            (code,) = arguments
+            if code.co_filename.startswith(inputs) and not code.co_filename.startswith(tools):
+                watch(code)
         elif event in _REFUSED:
             deed, position, rule = _REFUSED[event]
             object_of_it = "" if position < 0 else f" {_SHOWN.repr(arguments[position])}"

@@ -20,7 +20,28 @@ FILE = "A build action writes its own outputs only. Return the terminal step fro
 INPUT = (
     "A build action reads the files that its target names. Write it into the experiment, a card or an option"
 )
+CLOCK = "A build action has no clock: its plan would be another one each time. Write the date into the experiment, or pass it as an option"
+CHANCE = "A build action draws nothing by chance: its plan would be another one each time. Write the value into the experiment, or draw it by random.Random(SEED)"
+VARIABLE = "A build action has none of yours. Write its value into the experiment, or pass it as an option"
+MACHINE = "A build action plans the same on every machine. Write the name into the experiment, or pass it as an option"
 DEEDS = {
+    "import time; time.time()": f"asks what time it is. {CLOCK}",
+    "import time; time.strftime('%Y')": f"asks what time it is. {CLOCK}",
+    "import time; time.localtime()": f"asks what time it is. {CLOCK}",
+    "import datetime; f'{datetime.datetime.now():%Y}'": f"asks what time it is. {CLOCK}",
+    "from datetime import date; date.today()": f"asks what time it is. {CLOCK}",
+    "import uuid; uuid.uuid4()": f"draws by chance. {CHANCE}",
+    "import random; random.randint(0, 9)": f"draws by chance. {CHANCE}",
+    "import random; random.random()": f"draws by chance. {CHANCE}",
+    "import random; random.seed()": f"draws by chance. {CHANCE}",
+    "import random; random.Random()": f"draws by chance. {CHANCE}",
+    "import secrets; (lambda: secrets.token_hex(4))()": f"draws by chance. {CHANCE}",
+    "import os; os.urandom(4)": f"draws by chance. {CHANCE}",
+    "import socket; socket.gethostname()": f"asks for the machine's name. {MACHINE}",
+    "import os; os.environ.get('SEED', 1)": f"reads an environment variable. {VARIABLE}",
+    "import os; (get := os.environ.get); get('SEED')": f"reads an environment variable. {VARIABLE}",
+    "import os; os.getenv('SEED')": f"reads an environment variable. {VARIABLE}",
+    "import getpass; getpass.getuser()": f"asks for the user's name. {MACHINE}",
     "import socket; socket.create_connection(('example.com', 80))": f"looks up the address of 'example.com'. {NETWORK}",
     "import socket; socket.socket().connect(('192.0.2.1', 80))": f"connects to ('192.0.2.1', 80). {NETWORK}",
     "import socket; socket.socket().bind(('127.0.0.1', 0))": f"binds a socket to ('127.0.0.1', 0). {NETWORK}",
@@ -82,11 +103,14 @@ def test_what_a_build_action_may_do_is_done(worker, tmp_path):
         "open(os.devnull, 'w').write('x'); open('third_party/datasets/gsm8k.yaml').read(); os.chdir('/')\n"
         "thread = threading.Thread(target=print, args=('hello',)); thread.start(); thread.join()\n"
         "try: open('/none')\nexcept FileNotFoundError: pass\n"
-        "try: open('/none', 'w')\nexcept OSError: pass"
+        "try: open('/none', 'w')\nexcept OSError: pass\n"
+        "import datetime, time; logging.warning('time'); datetime.datetime(2026, 1, 1).strftime('%Y')\n"
+        "time.gmtime(0); time.monotonic(); random.Random(1).random(); random.seed(2); random.choice([1])\n"
+        "[].count([])"
     )
     place = folder(tmp_path, with_code(code))
     answer = worker.call(*ARGUMENTS, sandboxDir=place)
-    assert answer["exitCode"] == 0 and answer["output"].startswith("hello\n")
+    assert answer["exitCode"] == 0 and "hello\n" in answer["output"]
     assert set(outputs(place)) == {f"out.{name}" for name in OUTPUTS}
 
 

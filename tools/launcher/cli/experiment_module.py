@@ -3,6 +3,7 @@
 import difflib
 import importlib.util
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from tools.launcher.documents.field_problems import field_problem
 from tools.launcher.preflight.wording import shown
 from tools.launcher.rl.build_options import BuildOptionError, RlBuildMain
 from tools.launcher.rl.inputs import UndeclaredInput
+
+_NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 
 class ExperimentError(Exception):
@@ -70,7 +73,8 @@ def explained[Result](action: Callable[[], Result], main_file: Path) -> Result:
         raise
     except SyntaxError as error:
         place = f"{_from_root(error.filename)}:{error.lineno}" if error.filename else str(main_file)
-        raise ExperimentError(f"{place}: {error.msg}. Correct the Python source") from None
+        said = str(error.msg).removesuffix("?")  # `invalid syntax. Perhaps you forgot a comma?`
+        raise ExperimentError(f"{place}: {said}. Correct the Python source") from None
     except ValidationError as error:
         place = _place(error, main_file)
         problems = "\n".join(
@@ -94,7 +98,22 @@ def _field_sentence(item: ErrorDetails, title: str) -> str:
     # A class of the authoring API by its name; of others, and below the top, the fields are not known.
     fields = getattr(getattr(rl, title, None), "model_fields", {}) if len(item["loc"]) == 1 else {}
     problem = field_problem(item["type"], item["msg"], _seen(item["input"]), path, list(fields))
-    return f"{title}.{path or '(value)'}: {problem}"
+    return f"{title}.{path or '(value)'}: {problem}{_as_written(item['type'], item['input'])}"
+
+
+def _as_written(kind: str, value: object) -> str:
+    """How the value is written in Python, where what was meant is plain."""
+    if kind == "tuple_type":
+        return (
+            ". Write (a, b) in the place of [a, b]; a tuple of one has a comma: (a,)"
+            if isinstance(value, list)
+            else ". A tuple of one has a comma: (a,)"
+        )
+    if kind == "int_type" and isinstance(value, float) and value.is_integer():
+        return f". Write {shown(int(value))}"
+    if kind in ("int_type", "float_type") and isinstance(value, str) and _NUMBER.fullmatch(value):
+        return f". Write {value} without quotes"
+    return ""
 
 
 def _sentence(error: Exception) -> str:

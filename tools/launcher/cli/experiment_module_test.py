@@ -58,10 +58,45 @@ def test_a_field_that_is_misspelt_is_named_with_the_one_that_is_meant(tmp_path, 
     said = _refusal(tmp_path, monkeypatch, ROLE_PLAN + "micro_batch_size_per_gpu=1, train_batch_size='32')")
     assert said.startswith("team/x/experiment.py:2: SkyRLRolePlan is not well-typed:\n")
     assert "\n    SkyRLRolePlan.micro_train_batch_size_per_gpu: it is missing, and has no default\n" in said
-    assert "\n    SkyRLRolePlan.train_batch_size: Input should be a valid integer, got '32'\n" in said
+    assert (
+        "\n    SkyRLRolePlan.train_batch_size: Input should be a valid integer, got '32'. Write 32 without quotes\n"
+        in said
+    )
     assert said.endswith(
         "\n    SkyRLRolePlan.micro_batch_size_per_gpu: there is no such field "
         "(did you mean micro_train_batch_size_per_gpu?)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("seed=17.0", "seed: Input should be a valid integer, got 17.0. Write 17"),
+        ("seed=1.5", "seed: Input should be a valid integer, got 1.5"),
+        ("seed='many'", "seed: Input should be a valid integer, got 'many'"),
+        (
+            "train_data=[]",
+            (
+                "train_data: Input should be a valid tuple, got a list. Write (a, b) in the place of [a, b]; "
+                "a tuple of one has a comma: (a,)"
+            ),
+        ),
+        (
+            "train_data=(1)",
+            "train_data: Input should be a valid tuple, got 1. A tuple of one has a comma: (a,)",
+        ),
+    ],
+)
+def test_a_value_of_another_type_is_shown_as_it_is_written(tmp_path, monkeypatch, argument, sentence):
+    said = _refusal(tmp_path, monkeypatch, f"from tools.launcher.rl import SkyRLSpec\nSkyRLSpec({argument})")
+    assert f"    SkyRLSpec.{sentence}" in said.splitlines()
+
+
+def test_a_question_of_python_ends_as_a_sentence(tmp_path, monkeypatch):
+    said = _refusal(tmp_path, monkeypatch, "print(1 1)")
+    assert (
+        said
+        == "team/x/experiment.py:1: invalid syntax. Perhaps you forgot a comma. Correct the Python source"
     )
 
 

@@ -4,9 +4,10 @@ Pure: reads the files it is given, knows no clock, network, environment or absol
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from typing import Any
+
+from pydantic_core import to_json
 
 from tools.launcher.catalog.cards import ClusterCard, DatasetCard, ModelCard
 from tools.launcher.cli.experiment_module import ExperimentError
@@ -15,7 +16,7 @@ from tools.launcher.documents.canonical import CanonicalEncodingError, canonical
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
 from tools.launcher.documents.yaml_writer import dump_yaml
 from tools.launcher.graph.artifact_graph import ArtifactGraph, build_graph
-from tools.launcher.graph.fingerprint import step_fingerprint, step_identity
+from tools.launcher.graph.fingerprint import step_fingerprint
 from tools.launcher.graph.ledger import VersionLedger
 from tools.launcher.graph.stages import other_stages
 from tools.launcher.graph.step import ArtifactStep
@@ -24,13 +25,14 @@ from tools.launcher.preflight.geometry import Geometry
 from tools.launcher.preflight.judge import judge
 from tools.launcher.preflight.memory import UNCERTAINTY, MemoryEstimate, memory_estimate
 from tools.launcher.preflight.pinned_versions import compatible_with, pinned_run, repins_of
+from tools.launcher.preflight.planned import PlannedFrom
 from tools.launcher.preflight.registry import CHECKS
 from tools.launcher.preflight.render_text import report_json, warnings_text
-from tools.launcher.preflight.subject import PlannedFrom, PreflightSubject
+from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import counted
-from tools.launcher.render.digests import LaunchDigests, digest_file, digests_of
+from tools.launcher.render.digests import LaunchDigests, digest_file
 from tools.launcher.render.graph_document import render_graph_document
-from tools.launcher.render.launch_document import Storage, artifact_path, render_launch_document
+from tools.launcher.render.launch_document import Storage, render_launch_document
 from tools.launcher.render.plan import (
     LaunchPlan,
     PlannedArtifact,
@@ -85,8 +87,8 @@ def plan_experiment(
         ledger: what was published before.
 
     Raises:
-        ExperimentError: the graph has no single RL step, or lacks `stage`; the cluster card has no storage;
-            a value that no check can read, or no file can hold; no terminal step has the target's version.
+        ExperimentError: the graph has no single RL step, or lacks `stage`; its cluster is not the card's; the card has
+            no storage; a value that no check can read, or no file can hold; no terminal step has the target's version.
         PreflightFailed: there are errors. Nothing has been rendered for writing then.
     """
     try:
@@ -104,33 +106,29 @@ def _planned_experiment(
     smoke: str | None,
     ledger: VersionLedger,
 ) -> PlannedExperiment:
-    graph = build_graph(terminals)
+    graph = _graph(terminals)
     run, payload = _rl_step(graph)
+    _require_cluster(payload, inputs.cluster)
     if stage not in graph.stages:
         raise ExperimentError(f"stage '{stage}' does not end this graph. {other_stages(stage, graph.stages)}")
     storage = _storage(inputs.cluster)
     document = render_launch_document(payload, storage)
-    subject = _subject(document, graph, payload, inputs, storage, stage, ledger)
+    launch_digest = _digest(document)
+    subject = _subject(document, graph, payload, inputs, storage, stage, ledger, launch_digest)
     report = judge(subject, CHECKS)
     if report.errors:
         raise PreflightFailed(report)
     _require_judged(report)
     _require_version(terminals, inputs.version)
-    canonical_json(document)  # names what no file can hold, by its place
+    digests = LaunchDigests(
+        # Again for a document that no file can hold: this names the value's place.
+        launch=launch_digest or digest_of(document),
+        recipe=step_fingerprint(run),
+    )
 
     launch = dump_yaml(document)
     if load_yaml_mapping(launch, source="launch document") != document:
         raise AssertionError("the written launch document does not read back equal")
-    digests = digests_of(run, document)
-    plan = LaunchPlan(
-        experiment=label,
-        version=inputs.version,
-        options=dict(sorted(options.items())),
-        terminal_stage=stage,
-        smoke=smoke,
-        preflight=report_json(report),
-        **_planned(inputs, graph, payload, document, subject, digests, storage),
-    )
     pin = pinned_run(subject)
     graph_document = render_graph_document(
         graph,
@@ -138,15 +136,25 @@ def _planned_experiment(
         storage,
         experiment=label,
         default_stage=stage,
-        pinned=pin is not None and pin.recipe == step_fingerprint(run),
+        recipe=digests.recipe,
+        pinned=pin is not None and pin.recipe == digests.recipe,
         compatible=compatible_with(subject),
         repins=repins_of(subject),
     )
     canonical_json(graph_document)
+    plan = LaunchPlan(
+        experiment=label,
+        version=inputs.version,
+        options=dict(sorted(options.items())),
+        terminal_stage=stage,
+        smoke=smoke,
+        preflight=report_json(report),
+        **_planned(inputs, graph, payload, subject, digests, graph_document),
+    )
     return PlannedExperiment(
         launch=launch,
         graph=_json_bytes(graph_document),
-        plan=_json_bytes(plan.model_dump(mode="json")),
+        plan=_json_bytes(plan),
         digest=digest_file(digests),
         summary=plan_summary(plan) + warnings_text(report),
     )
@@ -169,8 +177,28 @@ def _require_version(terminals: tuple[ArtifactStep, ...], version: str) -> None:
         )
 
 
-def _json_bytes(value: Any) -> bytes:
-    return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+def _json_bytes(value: LaunchPlan | dict[str, Any]) -> bytes:
+    # The writer of the standard library is in Python for indented text, and takes eight times as long.
+    return to_json(value, indent=2) + b"\n"
+
+
+def _graph(terminals: tuple[ArtifactStep, ...]) -> ArtifactGraph:
+    try:
+        return build_graph(terminals)
+    except RecursionError:
+        raise ExperimentError(
+            "a step is made of itself, by way of its deps. Make each step of steps that were made before it"
+        ) from None
+
+
+def _require_cluster(payload: SkyRLStepPayload, card: ClusterCard) -> None:
+    """Refuse a plan for one cluster that the facts of another would judge."""
+    if payload.execution.cluster != card.name:
+        raise ExperimentError(
+            f"IrisSkyRLExecution.cluster is '{payload.execution.cluster}', and `cluster` of the target is the card of "
+            f"'{card.name}', by which everything is checked. Write cluster=inputs.cluster.name, or give the target the "
+            "other card"
+        )
 
 
 def _rl_step(graph: ArtifactGraph) -> tuple[ArtifactStep, SkyRLStepPayload]:
@@ -201,6 +229,7 @@ def _subject(
     storage: Storage,
     stage: str,
     ledger: VersionLedger,
+    launch_digest: str | None,
 ) -> PreflightSubject:
     model = payload.spec.model.step.payload
     return PreflightSubject(
@@ -219,7 +248,7 @@ def _subject(
             recipe=payload.spec.recipe,
             required_fixes=payload.spec.required_fixes,
             stage=stage,
-            launch=_digest(document),
+            launch=launch_digest,
         ),
     )
 
@@ -244,14 +273,15 @@ def _planned(
     inputs: BuildInputs,
     graph: ArtifactGraph,
     payload: SkyRLStepPayload,
-    document: dict[str, Any],
     subject: PreflightSubject,
     digests: LaunchDigests,
-    storage: Storage,
+    graph_document: dict[str, Any],
 ) -> dict[str, Any]:
     """The fields of the plan that follow from graph and document."""
+    document = subject.document
     iris = document["iris"]
     geometry = Geometry.of(subject)
+    identities = {step["address"]: step["identity"] for step in graph_document["steps"]}
     return {
         "stages": graph.last_steps,
         "runtime": {
@@ -272,14 +302,14 @@ def _planned(
         "memory": _memory(memory_estimate(subject)),
         "artifacts": tuple(
             PlannedArtifact(
-                stage=step.stage,
-                kind=step.kind,
-                identity=step_identity(step),
-                path=artifact_path(step, storage.prefix),
-                adopted=step.recorded_fingerprint is not None,
-                deps=tuple(step_identity(dep) for dep in step.deps),
+                stage=step["stage"],
+                kind=step["kind"],
+                identity=step["identity"],
+                path=step["output_path"],
+                adopted=step["adopted"],
+                deps=tuple(identities[address] for address in step["deps"]),
             )
-            for step in graph.steps
+            for step in graph_document["steps"]
         ),
         "outputs": {name: uri for name, uri in document["artifacts"].items() if isinstance(uri, str)},
         "digests": digests,

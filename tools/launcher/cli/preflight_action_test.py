@@ -246,6 +246,21 @@ def test_three_broken_numbers_are_three_violations_of_one_run(tmp_path, capsys):
             ("return skyrl_step(spec, execution, export_hf=True)", "return data"),
             "an experiment has exactly one skyrl_step, this graph has 0 (none)",
         ),
+        (
+            ("cluster=inputs.cluster.name,", 'cluster="cw-rno2a",'),
+            "IrisSkyRLExecution.cluster is 'cw-rno2a', and `cluster` of the target is the card of 'cw-us-east-02a', by which",
+        ),
+        (
+            (
+                "return skyrl_step(spec, execution, export_hf=True)",
+                (
+                    "step = skyrl_step(spec, execution, export_hf=True)\n"
+                    "    object.__setattr__(step, 'deps', (step,))\n"
+                    "    return step"
+                ),
+            ),
+            "a step is made of itself, by way of its deps. Make each step of steps that were made before it",
+        ),
     ],
 )
 def test_a_wrong_experiment_ends_in_a_sentence_that_names_the_place(tmp_path, capsys, replacement, sentence):

@@ -65,7 +65,7 @@ raise ValueError(json.dumps([
     str(decimal.getcontext()), locale.setlocale(locale.LC_ALL), gc.isenabled(), gc.get_threshold(), gc.get_debug(),
     sys.getrecursionlimit(), [str(signal.getsignal(n)) for n in (2, 13, 15, 17)], signal.getitimer(0),
     threading.active_count(), logging.root.level, len(logging.root.handlers), atexit._ncallbacks(),
-    random.random() == random.Random(1).random(), sys.getswitchinterval(), str(sys.gettrace()), str(sys.excepthook),
+    next(map(random.uniform, [0], [1])) == random.Random(1).uniform(0, 1), sys.getswitchinterval(), str(sys.gettrace()), str(sys.excepthook),
     sys.dont_write_bytecode, sys.stdout.name, sys.stdin.read(),
 ]))
 """

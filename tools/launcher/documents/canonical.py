@@ -57,12 +57,18 @@ def digest_of(value: object) -> str:
 
 
 def _is_canonical(value: Any) -> bool:
-    """Whether `_require_canonical` accepts a value, text apart; it needs no places, and so a third of the time."""
+    """Whether `_require_canonical` accepts a value, text apart; it needs no places, and so a quarter of the time."""
     kind = type(value)
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                return False
+            # Most values are text, for which no call is needed.
+            if type(item) is not str and not _is_canonical(item):
+                return False
+        return True
     if kind is str or value is None or kind is bool:
         return True
-    if kind is dict:
-        return all(type(key) is str and _is_canonical(item) for key, item in value.items())
     if kind is list or kind is tuple:
         return all(map(_is_canonical, value))
     if kind is int:

@@ -25,6 +25,7 @@ MAX_NUMBER = 400  # Characters. Reading a number takes the square of its length;
 MAX_TEXT = 1 << 20  # Characters of one value: no path, name or variable has as many.
 MAX_TAG_DIRECTIVES = 20  # Reading them takes the square of their count.
 MAX_SLOW_BYTES = 256 << 10  # What the pure parser reads in a second and a half at worst.
+_FEW_BYTES = MAX_NODES // 4  # Not enough for MAX_NODES values, however they are written.
 
 # The numbers of YAML 1.1 without backtracking: the resolver's own patterns take 60 bytes for each character
 # of `1:1:1…`.
@@ -35,13 +36,16 @@ _LONG_NUMBER = re.compile(
 
 _TAG = "tag:yaml.org,2002:"
 _TEXT, _LIST, _MAPPING, _MERGE = _TAG + "str", _TAG + "seq", _TAG + "map", _TAG + "merge"
+_END: Any = object()
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 # The launcher reads with the pure parser, and of these the C parser makes something else: a tab or an inner byte
 # order mark in plain text, a directive, a tag without a name, a comment that touches `|` or `>`, and in `[a?]` or
-# `{a:}` the question mark and the colon.
+# `{a:}` the question mark and the colon. Each alternative begins with the one character that it needs, and looks
+# behind from there: so the search goes from one such character to the next, in an eighth of the time.
 _READ_DIFFERENTLY = re.compile(
-    rb"\t|\xef\xbb\xbf|(?m:^%)|(?<![^\s,\[{:?\x85-])!(?![^\s,\]}\xc2])|[|>][-+0-9]{0,2}#|\?|:[,\[\]{}]"
+    rb"\t|\xef\xbb\xbf|%(?<![^\n]%)|!(?<![^\s,\[{:?\x85-]!)(?![^\s,\]}\xc2])"
+    rb"|\|[-+0-9]{0,2}#|>[-+0-9]{0,2}#|\?|:[,\[\]{}]"
 )
 
 _SHOWN_CHARACTERS = 200  # Of a parser's message, which may quote the whole file.
@@ -141,6 +145,11 @@ def load_with(loader_class: Any, data: bytes, *, source: str) -> Any:
                 "Write it otherwise",
             )
         loader_class = _PureLoader
+    if len(text) <= _FEW_BYTES:
+        try:
+            return _read_simple(loader_class, text)
+        except (_NotSimple, _ValueProblem, yaml.YAMLError):
+            pass  # Read with care, to accept it or to say what is wrong.
     try:
         _check_bounds(loader_class, text, source)
         loader = loader_class(text)
@@ -208,6 +217,63 @@ class _ValueProblem(Exception):
     def __init__(self, place: str, problem: str, fix: str) -> None:
         super().__init__(problem)
         self.place, self.problem, self.fix = place, problem, fix
+
+
+class _NotSimple(Exception):
+    """A document that `_read_simple` leaves to the ordinary way."""
+
+
+def _read_simple(loader_class: Any, text: bytes) -> Any:
+    """Read a small document in one walk of the parser's events, which takes less than half the time.
+
+    Returns:
+        The value, if there is nothing in the document but texts, numbers, lists and mappings.
+
+    Raises:
+        _NotSimple, _ValueProblem, yaml.YAMLError: there is more in it, such as an alias, a tag or a mistake.
+    """
+    loader = loader_class(text)
+    try:
+        loader.get_event()  # The start of the stream.
+        if type(loader.get_event()) is not yaml.DocumentStartEvent:
+            raise _NotSimple
+        value = _simple_value(loader, 0)
+        loader.get_event()  # The end of the document.
+        if type(loader.get_event()) is not yaml.StreamEndEvent:
+            raise _NotSimple
+        return value
+    finally:
+        loader.dispose()
+
+
+def _simple_value(loader: Any, depth: int) -> Any:
+    """Build the value that begins with the next event; `_END` if that ends the collection around it."""
+    event = loader.get_event()
+    kind = type(event)
+    if kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+        return _END
+    if kind is yaml.AliasEvent or event.anchor or event.tag:
+        raise _NotSimple
+    if kind is yaml.ScalarEvent:
+        tag = loader.resolve(yaml.ScalarNode, event.value, event.implicit)
+        if tag == _TEXT:
+            return event.value
+        if tag not in _SCALARS:  # A merge key.
+            raise _NotSimple
+        return _SCALARS[tag](loader, yaml.ScalarNode(tag, event.value, event.start_mark))
+    if depth == MAX_DEPTH:
+        raise _NotSimple
+    if kind is yaml.SequenceStartEvent:
+        items = []
+        while (item := _simple_value(loader, depth + 1)) is not _END:
+            items.append(item)
+        return items
+    mapping: dict[str, Any] = {}
+    while (key := _simple_value(loader, depth + 1)) is not _END:
+        if type(key) is not str or key in mapping:
+            raise _NotSimple
+        mapping[key] = _simple_value(loader, depth + 1)
+    return mapping
 
 
 def _check_bounds(loader_class: Any, text: bytes, source: str) -> None:

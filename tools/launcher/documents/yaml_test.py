@@ -1,12 +1,13 @@
 """The strict reader and the stable writer, also against each other."""
 
+import re
 import sys
 import time
 import tracemalloc
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tools.launcher.documents import strict_yaml
@@ -56,6 +57,25 @@ def test_the_pure_parser_reads_the_same(value):
 @given(st.text(st.sampled_from("ab1:-#,{}[]&*!|>'\"%@`?~= \t\n\ufeff\x85é"), max_size=30))
 def test_both_parsers_accept_and_refuse_the_same(text):
     assert outcome(PURE, text.encode()) == outcome(C, text.encode())
+
+
+@given(
+    st.text(st.sampled_from("ab1:-#,{}[]&*!|>'\"<~= \n\x85é"), max_size=30).map(str.encode)
+    | VALUES.map(dump_yaml)
+)
+@example(b"a: &x {k: 1}\nb: *x\n<<: {c: 1}\n")
+@example(b"a: 1\na: 2\n")
+@example(b"{a: [1, 1.5, true, null, x, '1', !!str 1], 1: b}")
+@example(b"[" * strict_yaml.MAX_DEPTH + b"]" * strict_yaml.MAX_DEPTH)
+@example(b"[" * 61 + b"]" * 61)
+@example(b"- 1\n---\n- 2\n")
+@example(b"")
+def test_a_small_document_is_read_as_a_large_one_is(data):
+    # What is behind a long comment is not read in one walk.
+    large = b"#" * strict_yaml.MAX_NODES + b"\n" + data
+    for loader in (PURE, C):
+        small, below = outcome(loader, data), outcome(loader, large)
+        assert small == re.sub(r"^d\.yaml:(\d+)", lambda line: f"d.yaml:{int(line[1]) - 1}", below)
 
 
 def test_a_tab_is_read_as_the_launcher_reads_it():
@@ -115,6 +135,14 @@ def test_what_is_written_directly_has_the_bytes_of_the_emitter(value):
         {"a": [[1, [2]], {"b": [{"c": []}, {}]}]},
         {"a": [{"b": {"c": "d"}, "e": "f"}]},
         {"a": [1e-6, 1e300, 0.1, -0.0, float("inf"), 10**30, True, None, ""]},
+        {
+            "yes": "000000000000",
+            "on": "1.5",
+            "2026-01-15": "null",
+            "a": -1.5e-07,
+            "b": 1e16,
+            "c": -float("inf"),
+        },
         {UnquotedKey(0): "a"},
         {"a": "s3://bucket/ttl=14d/x,y", "b": "two\nlines\n", "c": "\u2028", "d": " a ", "e": "\U0001f600"},
     ],

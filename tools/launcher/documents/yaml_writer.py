@@ -1,12 +1,11 @@
 """Writing YAML whose bytes depend on nothing but the value.
 
 PyYAML's pure emitter says what the bytes are. It takes eight milliseconds for a launch document, most of them to
-find out that a word needs no quotes; so mappings, lists and plain words are written directly, with the same
+find out that a word needs no quotes; so mappings, lists, words and numbers are written directly, with the same
 bytes, and the emitter is asked for every other value.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -46,7 +45,7 @@ _LONGEST_TEXT = 1000
 
 _WORD = re.compile(r"[A-Za-z0-9_/](?:[A-Za-z0-9_/.,@+=-]|:(?=[A-Za-z0-9_/]))*")
 """Text that no YAML writer quotes unless it reads as a number, a switch or null."""
-_DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+")
+_DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+(?:e[-+][0-9]+)?")
 
 
 class _NeedsEmitter(Exception):
@@ -67,10 +66,13 @@ def dump_yaml(value: Any) -> bytes:
         RecursionError: for a value that holds itself.
     """
     if type(value) is dict and value:
+        lines: list[str] = []
         try:
-            return "".join(_lines_of_mapping(value, "")).encode("utf-8")
+            _add_mapping(lines, value, "")
         except _NeedsEmitter:
             pass
+        else:
+            return "".join(lines).encode("utf-8")
     return emit_yaml(value)
 
 
@@ -88,41 +90,41 @@ def emit_yaml(value: Any) -> bytes:
     return data
 
 
-def _lines_of_mapping(mapping: dict[Any, Any], indent: str) -> Iterator[str]:
+def _add_mapping(lines: list[str], mapping: dict[Any, Any], indent: str) -> None:
     for key, value in mapping.items():
         if type(key) is not str or not 0 < len(key) <= _LONGEST_KEY:
             raise _NeedsEmitter
-        name = f"{indent}{_scalar(key)}:"
-        if type(value) is dict and value:
-            yield f"{name}\n"
-            yield from _lines_of_mapping(value, indent + _INDENT)
-        elif type(value) is list and value:
-            yield f"{name}\n"
-            yield from _lines_of_list(value, indent)
+        kind = type(value)
+        if kind is str:
+            lines.append(f"{indent}{_text(key)}: {_text(value)}\n")
+        elif kind is dict and value:
+            lines.append(f"{indent}{_text(key)}:\n")
+            _add_mapping(lines, value, indent + _INDENT)
+        elif kind is list and value:
+            lines.append(f"{indent}{_text(key)}:\n")
+            _add_list(lines, value, indent)
         else:
-            yield f"{name} {_scalar(value)}\n"
+            lines.append(f"{indent}{_text(key)}: {_scalar(value)}\n")
 
 
-def _lines_of_list(items: list[Any], indent: str) -> Iterator[str]:
+def _add_list(lines: list[str], items: list[Any], indent: str) -> None:
     for item in items:
         if type(item) is dict and item:
             # Its first line follows the dash, which has the width of the indentation.
-            first, *rest = _lines_of_mapping(item, indent + _INDENT)
-            yield f"{indent}- {first[len(indent) + len(_INDENT) :]}"
-            yield from rest
+            first = len(lines)
+            _add_mapping(lines, item, indent + _INDENT)
+            lines[first] = f"{indent}- {lines[first][len(indent) + len(_INDENT) :]}"
         elif type(item) is list and item:
             raise _NeedsEmitter
         else:
-            yield f"{indent}- {_scalar(item)}\n"
+            lines.append(f"{indent}- {_scalar(item)}\n")
 
 
 def _scalar(value: Any) -> str:
     """The one line of a value that holds no others."""
     kind = type(value)
     if kind is str:
-        if len(value) > _LONGEST_TEXT or not value.isprintable():
-            raise _NeedsEmitter
-        return value if _is_plain(value) else _emitted(value)
+        return _text(value)
     if kind is bool:
         return "true" if value else "false"
     if kind is int:
@@ -131,6 +133,8 @@ def _scalar(value: Any) -> str:
         return "null"
     if kind is float:
         digits = repr(value)
+        if "." not in digits:
+            digits = digits.replace("e", ".0e", 1)  # A float of YAML 1.1 has a dot.
         return digits if _DECIMAL.fullmatch(digits) else _emitted(value)
     if kind is dict:  # An empty one: the others have lines of their own.
         return "{}"
@@ -139,9 +143,17 @@ def _scalar(value: Any) -> str:
     raise _NeedsEmitter
 
 
-def _is_plain(text: str) -> bool:
-    rules = _StableDumper.yaml_implicit_resolvers.get(text[:1], ())
-    return _WORD.fullmatch(text) is not None and not any(pattern.match(text) for _, pattern in rules)
+def _text(text: str) -> str:
+    if len(text) > _LONGEST_TEXT or not text.isprintable():
+        raise _NeedsEmitter
+    if not text:
+        return "''"
+    if not _WORD.fullmatch(text):
+        return _emitted(text)
+    for _, pattern in _StableDumper.yaml_implicit_resolvers.get(text[0], ()):
+        if pattern.match(text):
+            return f"'{text}'"
+    return text
 
 
 def _emitted(value: Any) -> str:

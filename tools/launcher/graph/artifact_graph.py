@@ -13,7 +13,7 @@ from tools.launcher.graph.versions import is_mutable
 class ArtifactGraph(BaseModel):
     """All steps that the terminal steps need, each once, dependencies first."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", defer_build=True)
 
     steps: tuple[ArtifactStep, ...]
     terminals: tuple[ArtifactStep, ...]

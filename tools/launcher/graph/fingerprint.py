@@ -26,4 +26,9 @@ def step_fingerprint(step: ArtifactStep) -> str:
 
 def step_identity(step: ArtifactStep) -> str:
     """Return `name@version:fingerprint` with the first eight digits of the fingerprint."""
-    return f"{step.address}:{step_fingerprint(step)[:IDENTITY_DIGITS]}"
+    return identity_with(step, step_fingerprint(step))
+
+
+def identity_with(step: ArtifactStep, fingerprint: str) -> str:
+    """Return the identity of `step` for a caller that has its fingerprint."""
+    return f"{step.address}:{fingerprint[:IDENTITY_DIGITS]}"

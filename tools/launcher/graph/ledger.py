@@ -16,7 +16,7 @@ from tools.launcher.graph.versions import is_mutable, version_problem
 
 LEDGER_FILE = "versions.lock.yaml"
 
-_FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid")
+_FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid", defer_build=True)
 _SHOWN_CHARACTERS = 80
 
 

@@ -21,7 +21,9 @@ class ArtifactStep(BaseModel):
     Two steps with the same address must be equal; see `artifact_graph.build_graph`.
     """
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True
+    )
 
     name: str
     """Artifact name such as `team/experiment`; with `version` its address."""

@@ -28,7 +28,8 @@ def run_preflight(subject: PreflightSubject, checks: Sequence[Check]) -> Preflig
     whole (`Finding.section`). The order is by id, then path, whatever the order of
     `checks`.
     """
-    found: dict[str, list[Finding]] = {}
+    found: list[tuple[Check, list[Finding]]] = []
+    passed: list[str] = []
     not_checked: list[NotChecked] = []
     checklist: list[ChecklistLine] = []
     for check in checks:
@@ -43,29 +44,28 @@ def run_preflight(subject: PreflightSubject, checks: Sequence[Check]) -> Preflig
             not_checked.append(NotChecked(id=check.id, title=check.title, needs=str(missing)))
         except UnreadableValue as unreadable:
             not_checked.append(NotChecked(id=check.id, title=check.title, needs=f"{UNUSABLE}{unreadable}"))
-        found[check.id] = _bounded(findings)
+        else:
+            if not findings:
+                passed.append(check.id)
+        if findings:
+            found.append((check, _bounded(findings)))
 
     failed = {
-        check_id
-        for check_id, findings in found.items()
-        if any(finding.severity == "error" for finding in findings)
+        check.id for check, findings in found if any(finding.severity == "error" for finding in findings)
     }
-    implied = {check.id for check in checks if failed.intersection(check.implied_by)}
-    unknown = {missing.id for missing in not_checked}
     sections = {
         finding.section
-        for findings in found.values()
+        for _, findings in found
         for finding in findings
         if finding.section is not None and finding.severity == "error"
     }
     violations = [
-        Violation(id=check_id, **finding.model_dump())
-        for check_id, findings in found.items()
-        if check_id not in implied
+        Violation(id=check.id, **finding.model_dump())
+        for check, findings in found
+        if failed.isdisjoint(check.implied_by)
         for finding in findings
         if finding.section is not None or not _is_inside(finding.path, sections)
     ]
-    passed = (check_id for check_id, findings in found.items() if not findings and check_id not in unknown)
     return PreflightReport(
         violations=tuple(sorted(violations, key=lambda v: (v.id, v.path, v.message))),
         not_checked=tuple(sorted(not_checked, key=lambda n: n.id)),

@@ -25,7 +25,9 @@ class Geometry:
     @classmethod
     def of(cls, subject: PreflightSubject) -> "Geometry":
         """Return the geometry of `subject`, the same one for every check."""
-        geometry: Geometry = subject.derived.setdefault(cls.__name__, cls(subject))
+        geometry: Geometry | None = subject.derived.get(cls.__name__)
+        if geometry is None:
+            geometry = subject.derived[cls.__name__] = cls(subject)
         return geometry
 
     # --- allocation and roles ---------------------------------------------------------------

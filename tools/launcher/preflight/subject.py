@@ -2,24 +2,23 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING, Any
 
 from tools.launcher.catalog.cards import ClusterCard, DatasetCard, MissingFact, ModelCard, fact
 from tools.launcher.catalog.runtime_manifest import RuntimeManifest
 from tools.launcher.documents.two_readings import Reading
-from tools.launcher.graph.artifact_graph import ArtifactGraph
 from tools.launcher.graph.ledger import VersionLedger
 from tools.launcher.preflight.wording import shown
-from tools.launcher.rl.recipe import SkyRLRecipe
+
+if TYPE_CHECKING:  # `lint` judges documents without it, and starts faster.
+    from tools.launcher.preflight.planned import PlannedFrom
 
 MAX_COUNT = 10**9
 """Largest count that arithmetic takes: no cluster and no batch comes near it (GEO-01)."""
 
 _MAX_DIGITS = len(str(MAX_COUNT))
-_ABSENT: Any = object()
 _COMPOSED = ("skyrl.trainer.ckpt_path", "skyrl.trainer.export_path", "skyrl.trainer.policy.model.path")
 """Paths that composition writes; a recipe has no reason for one of them, and no author writes all."""
 _INTERPOLATION = re.compile(r"\$\{([a-z][a-z0-9_.]*)\}")
@@ -36,36 +35,28 @@ def is_count(value: Any) -> bool:
 
 
 def readable_count(value: Any) -> int | None:
-    """Return the count that a number or its text writes, None where it writes none."""
+    """Return the count that a number or its text writes, None where it writes none: what an author meant."""
     digits = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS
     if digits or (isinstance(value, float) and value.is_integer()):
         value = int(value)
     return value if is_count(value) else None
 
 
-class PlannedFrom(BaseModel):
-    """The typed origin of a document that was rendered here."""
+def launcher_reads(value: Any) -> int | None:
+    """Return the count that the launcher reads where its schema has an integer, None where it refuses.
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-    graph: ArtifactGraph
-    prefix: str
-    """`MARIN_PREFIX` of the target cluster."""
-    recipe: SkyRLRecipe
-    overrides: dict[str, str] = {}
-    """Artifact name -> version asked for with --override."""
-    required_fixes: tuple[str, ...] = ()
-    """Ids of the back end's fixes that the experiment relies on."""
-    stage: str | None = None
-    """Where a launch ends that asks for no stage; None: not known."""
-    launch: str | None = None
-    """Digest of the document that the graph renders to. A proposal's document is another one, and the graph is not its."""
+    It takes text of digits, and no float, however whole (OmegaConf).
+    """
+    return None if isinstance(value, float) else readable_count(value)
 
 
-class PreflightSubject(BaseModel):
-    """Input of every check. A missing card is None, never a guess."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PreflightSubject:
+    """Input of every check. A missing card is None, never a guess.
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", ignored_types=(cached_property,))
+    No pydantic model: whoever makes one has its parts from a boundary that validated them. A model would build the
+    schemas of all of them, which is more than `lint` does with a document.
+    """
 
     document: dict[str, Any]
     """The launch document in source form, as loaded."""
@@ -77,22 +68,21 @@ class PreflightSubject(BaseModel):
     runtime: RuntimeManifest | None = None
     ledger: VersionLedger | None = None
     """What was published before under fixed versions; an empty one knows of nothing, None is not known."""
-    planned: PlannedFrom | None = None
+    planned: "PlannedFrom | None" = None
     two_readings: tuple[Reading, ...] = ()
     """Values of the document's text that YAML 1.2 reads otherwise; a document without text has none."""
 
     def has(self, path: str) -> bool:
         """Whether the document holds a value other than null at `path`."""
-        return self._find(path) not in (_ABSENT, None)
+        return self._values.get(path) is not None
 
     def declares(self, path: str) -> bool:
         """Whether the document holds `path` at all, be it null."""
-        return self._find(path) is not _ABSENT
+        return path in self._values
 
     def get(self, path: str) -> Any:
         """Return the value at the dotted `path`, None where it is absent or null."""
-        value = self._find(path)
-        return None if value is _ABSENT else value
+        return self._values.get(path)
 
     def value(self, path: str, *types: type) -> Any:
         """Return the value at `path`, which must have exactly one of `types`.
@@ -104,8 +94,8 @@ class PreflightSubject(BaseModel):
             UnreadableValue: absent without default, or of another type (True is no int).
             MissingFact: absent, and there is no runtime manifest to ask.
         """
-        value = self._find(path)
-        if value is _ABSENT or value is None:
+        value = self._values.get(path)
+        if value is None:
             value = self._default(path)
         if type(value) not in types:
             wish = " or ".join(kind.__name__ for kind in types)
@@ -122,10 +112,10 @@ class PreflightSubject(BaseModel):
     def launcher_count(self, path: str) -> int:
         """Return the count at `path`, as the launcher reads a field which its schema types as int.
 
-        It takes whole floats and text of digits for the integer they write (OmegaConf); GEO-01
-        warns of that. Below `skyrl` nothing is converted. Raises like `positive`.
+        It takes text of digits for the integer it writes (OmegaConf); GEO-01 warns of that. Below
+        `skyrl` nothing is converted. Raises like `positive`.
         """
-        count = readable_count(self.get(path))
+        count = launcher_reads(self.get(path))
         return self.positive(path) if count is None else count
 
     def integer(self, path: str) -> int:
@@ -194,7 +184,7 @@ class PreflightSubject(BaseModel):
                 if isinstance(record, dict):
                     yield f"inputs.{name}[{index}]", record
 
-    def origin(self) -> PlannedFrom:
+    def origin(self) -> "PlannedFrom":
         """Return the typed origin. Raises MissingFact for a document that was not built here."""
         if self.planned is None:
             raise MissingFact("the artifact graph, which a document alone does not carry")
@@ -225,11 +215,9 @@ class PreflightSubject(BaseModel):
     def with_document(self, document: dict[str, Any]) -> "PreflightSubject":
         """Return a subject with the same facts and another document.
 
-        Not `model_copy`, which would carry over what was computed from the old document. Its text is gone.
+        What was computed from the old document is not carried over. Its text is gone.
         """
-        of_the_old = ("document", "two_readings")
-        facts = {name: getattr(self, name) for name in type(self).model_fields if name not in of_the_old}
-        return PreflightSubject(document=document, **facts)
+        return replace(self, document=document, two_readings=())
 
     def with_values(self, values: Mapping[str, Any]) -> "PreflightSubject":
         """Return a subject whose document has `values`, by path without list indices; what stays is shared."""
@@ -252,12 +240,24 @@ class PreflightSubject(BaseModel):
         return values
 
     @cached_property
+    def texts(self) -> frozenset[str]:
+        """Every text among the document's values, once, wherever it stands."""
+        texts: set[str] = set()
+        waiting: list[Any] = [self.document]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, str):
+                texts.add(value)
+            elif isinstance(value, dict):
+                waiting += value.values()
+            elif isinstance(value, list):
+                waiting += value
+        return frozenset(texts)
+
+    @cached_property
     def derived(self) -> dict[str, Any]:
         """What was computed from this subject once for all checks, under the name of who computes it."""
         return {}
-
-    def _find(self, path: str) -> Any:
-        return self._values.get(path, _ABSENT)
 
     def _default(self, path: str) -> Any:
         section, _, rest = path.partition(".")
@@ -269,8 +269,8 @@ class PreflightSubject(BaseModel):
         interpolated = _INTERPOLATION.fullmatch(key.default) if isinstance(key.default, str) else None
         if interpolated is None:
             return list(key.default) if isinstance(key.default, tuple) else key.default
-        value = self._find(f"skyrl.{interpolated[1]}")
-        return value if value not in (_ABSENT, None) else self._default(f"skyrl.{interpolated[1]}")
+        value = self.get(f"skyrl.{interpolated[1]}")
+        return self._default(f"skyrl.{interpolated[1]}") if value is None else value
 
 
 def _index(mapping: dict[str, Any], prefix: str, values: dict[str, Any]) -> None:

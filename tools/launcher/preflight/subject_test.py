@@ -84,6 +84,11 @@ def test_only_records_are_data_sources():
     assert list(content.data_sources()) == [("inputs.train_data[0]", {"uri": "a"})]
 
 
+def test_texts_are_those_of_lists_and_mappings_and_no_keys():
+    content = {"a": "x", "b": [{"c": "y", "d.e": ["z", "x", 1]}, None], "f": True}
+    assert subject(content).texts == {"x", "y", "z"}
+
+
 def test_a_document_alone_has_no_origin():
     with pytest.raises(MissingFact, match="the artifact graph, which a document alone does not carry"):
         subject({}).origin()

@@ -5,13 +5,8 @@ launch: the exact document to submit, placement included, over canonical JSON.
 """
 
 import re
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
-
-from tools.launcher.documents.canonical import digest_of
-from tools.launcher.graph.fingerprint import step_fingerprint
-from tools.launcher.graph.step import ArtifactStep
 
 _LINE = re.compile(r"recipe sha256:([0-9a-f]{64})\nlaunch sha256:([0-9a-f]{64})\n")
 
@@ -22,12 +17,9 @@ class LaunchDigests(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     recipe: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """Fingerprint of the RL step."""
     launch: str = Field(pattern=r"^[0-9a-f]{64}$")
-
-
-def digests_of(run: ArtifactStep, launch_document: dict[str, Any]) -> LaunchDigests:
-    """Return the digests of an RL step and its pinned launch document."""
-    return LaunchDigests(recipe=step_fingerprint(run), launch=digest_of(launch_document))
+    """Of the pinned launch document."""
 
 
 def digest_file(digests: LaunchDigests) -> bytes:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tools.launcher.graph.artifact_graph import ArtifactGraph
-from tools.launcher.graph.fingerprint import step_fingerprint, step_identity
+from tools.launcher.graph.fingerprint import identity_with, step_fingerprint
 from tools.launcher.graph.step import ArtifactStep
 from tools.launcher.render.launch_document import Storage, artifact_path
 from tools.launcher.rl.pinning import apart_from_runtime, earlier_fingerprints
@@ -19,6 +19,7 @@ def render_graph_document(
     *,
     experiment: str,
     default_stage: str,
+    recipe: str,
     pinned: bool = False,
     compatible: tuple[str, ...] = (),
     repins: int = 0,
@@ -31,6 +32,7 @@ def render_graph_document(
         storage: where the target cluster keeps artifacts.
         experiment: label of the target, `//experiments/name:name`.
         default_stage: terminal stage of a launch without --stage.
+        recipe: fingerprint of the RL step.
         pinned: whether the version ledger has the RL step exactly as it is.
         compatible: earlier fingerprints of the RL step whose unfinished output it may go on from.
         repins: how often the version was repinned, by the ledger.
@@ -51,7 +53,7 @@ def render_graph_document(
         "repins": repins,
         "apart_from_runtime": apart_from_runtime(run),
         "steps": [
-            _step(step, graph, launch_document, storage)
+            _step(step, recipe if step is run else step_fingerprint(step), graph, launch_document, storage)
             | {"compatible": list(earlier_fingerprints(step, run, compatible))}
             for step in graph.steps
         ],
@@ -59,7 +61,11 @@ def render_graph_document(
 
 
 def _step(
-    step: ArtifactStep, graph: ArtifactGraph, launch_document: dict[str, Any], storage: Storage
+    step: ArtifactStep,
+    fingerprint: str,
+    graph: ArtifactGraph,
+    launch_document: dict[str, Any],
+    storage: Storage,
 ) -> dict[str, Any]:
     return {
         "address": step.address,
@@ -67,8 +73,8 @@ def _step(
         "version": step.version,
         "kind": step.kind,
         "stage": step.stage,
-        "fingerprint": step_fingerprint(step),
-        "identity": step_identity(step),
+        "fingerprint": fingerprint,
+        "identity": identity_with(step, fingerprint),
         "adopted": step.recorded_fingerprint is not None,
         "output_path": artifact_path(step, storage.prefix),
         "temporary_root": launch_document["artifacts"]["checkpoint_root"].removesuffix("/checkpoints")

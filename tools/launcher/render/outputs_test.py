@@ -9,7 +9,7 @@ from tests.contract import example_specs
 from tools.launcher.documents.canonical import digest_of
 from tools.launcher.graph.artifact_graph import build_graph
 from tools.launcher.graph.fingerprint import step_fingerprint
-from tools.launcher.render.digests import digest_file, digests_of, read_digest_file
+from tools.launcher.render.digests import LaunchDigests, digest_file, read_digest_file
 from tools.launcher.render.graph_document import render_graph_document
 from tools.launcher.render.launch_document import render_launch_document
 from tools.launcher.render.plan import (
@@ -26,7 +26,7 @@ from tools.launcher.rl.pinning import apart_from_runtime
 
 RUN = example_specs.smoke_fsdp()
 DOCUMENT = render_launch_document(RUN.payload, example_specs.STORAGE)
-DIGESTS = digests_of(RUN, DOCUMENT)
+DIGESTS = LaunchDigests(recipe=step_fingerprint(RUN), launch=digest_of(DOCUMENT))
 PLAN = LaunchPlan(
     experiment="//experiments/x:x",
     version="2026.09.21",
@@ -64,7 +64,6 @@ PLAN = LaunchPlan(
 
 
 def test_the_digest_file_reads_back():
-    assert DIGESTS.launch == digest_of(DOCUMENT)
     assert read_digest_file(digest_file(DIGESTS)) == DIGESTS
     with pytest.raises(ValueError, match="not a digest file"):
         read_digest_file(b"recipe sha256:1\n")
@@ -144,7 +143,12 @@ def test_the_graph_document_serves_the_coordinator():
     score = evaluate(RUN, name="team/score", version="2026.09.21", env_class="gsm8k", episodes=8, seed=1)
     graph = build_graph([score])
     document = render_graph_document(
-        graph, DOCUMENT, example_specs.STORAGE, experiment="//experiments/x:x", default_stage="rl"
+        graph,
+        DOCUMENT,
+        example_specs.STORAGE,
+        experiment="//experiments/x:x",
+        default_stage="rl",
+        recipe=DIGESTS.recipe,
     )
     assert document["experiment_name"] == "x"
     assert document["stages"] == {"rl": RUN.address, "evaluate": "team/score@2026.09.21"}
@@ -157,6 +161,9 @@ def test_the_graph_document_serves_the_coordinator():
         "env_class": "gsm8k",
     }
     assert run["fingerprint"] == DIGESTS.recipe and not run["adopted"]
+    assert [step["fingerprint"] for step in (model, data, last)] == [
+        step_fingerprint(step) for step in (*RUN.deps, score)
+    ]
     assert run["temporary_root"].endswith("/skyrl/marin/users/lab/tests/qwen06-gsm8k-rl/2026.09.21")
     assert document["pinned"] is False and run["compatible"] == last["compatible"] == []
     assert document["apart_from_runtime"] == apart_from_runtime(RUN)
@@ -174,6 +181,7 @@ def test_an_allowed_repin_moves_the_steps_behind_the_run_as_well():
         example_specs.STORAGE,
         experiment="//experiments/x:x",
         default_stage="rl",
+        recipe=DIGESTS.recipe,
         pinned=True,
         compatible=("a" * 64,),
     )

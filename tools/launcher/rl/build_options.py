@@ -56,9 +56,8 @@ class RlBuildMain:
         result = self._function(**arguments)
         terminals = result if isinstance(result, tuple) else (result,)
         if not terminals or not all(isinstance(step, ArtifactStep) for step in terminals):
-            raise BuildOptionError(
-                f"main() returned {type(result).__name__}. Return one ArtifactStep, or a tuple of them"
-            )
+            what = "nothing" if result is None else f"a {type(result).__name__}"
+            raise BuildOptionError(f"main() returned {what}. Return one ArtifactStep, or a tuple of them")
         return terminals
 
     def _arguments(self, options: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:

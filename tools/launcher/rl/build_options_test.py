@@ -165,13 +165,16 @@ def test_bad_signatures_are_refused(function, sentence):
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize("result", [None, "x", (), [1]])
-def test_main_returns_steps(result):
+@pytest.mark.parametrize(
+    ("result", "what"), [(None, "nothing"), ("x", "a str"), ((), "a tuple"), ([1], "a list")]
+)
+def test_main_returns_steps(result, what):
     @rl_build_options
     def main() -> Any:
         return result
 
-    with pytest.raises(BuildOptionError, match="Return one ArtifactStep, or a tuple of them"):
+    sentence = rf"main\(\) returned {what}\. Return one ArtifactStep, or a tuple of them"
+    with pytest.raises(BuildOptionError, match=sentence):
         main.build(INPUTS, {})
 
 

@@ -53,7 +53,7 @@ def earlier_fingerprints(step: ArtifactStep, run: ArtifactStep, recipes: tuple[s
     Those of the run itself are `recipes`. A step that reads its output moves with each of them, so an allowed
     repin of the run moves the steps behind it as well.
     """
-    if step == run:
+    if step == run or not recipes:
         return recipes
     now = step_fingerprint(step)
     moved = (step_fingerprint(_with_recipe(step, run, recipe)) for recipe in recipes)

@@ -15,6 +15,7 @@ from tools.launcher.rl.topology import SPEC
 JsonValue = Any
 """Text, numbers, booleans, None, lists and string-keyed mappings of them."""
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 _MAX_DEPTH = 50  # A launch document is read to a depth of 60.
 
 
@@ -72,10 +73,10 @@ class SkyRLRecipe(BaseModel):
 
 
 def leaves(settings: Mapping[str, JsonValue], prefix: str = "") -> Iterator[tuple[str, JsonValue]]:
-    """Yield (dotted path, value) of every leaf; an empty mapping is a leaf."""
+    """Yield (dotted path, value) of every leaf below `settings`, of dicts in dicts; an empty dict is a leaf."""
     for key, value in settings.items():
         path = f"{prefix}.{key}" if prefix else key
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, dict) and value:
             yield from leaves(value, path)
         else:
             yield path, value
@@ -107,7 +108,7 @@ def _problems(value: Any, part: str, path: str, depth: int = 0) -> Iterator[str]
     elif type(value) is float:
         if not math.isfinite(value):
             yield f"{part}: {place} is {value}. Use a finite number"
-    elif value is not None and type(value) not in (bool, int):
+    elif type(value) not in _SCALARS:
         yield (f"{part}: {place} is {_kind(value)}. Use text, numbers, booleans, lists or mappings")
 
 
@@ -117,15 +118,16 @@ def _kind(value: Any) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _copied(value: Any) -> Any:
+    """A copy of a value without problems, in dicts whatever its mappings were."""
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
-    return value
+    return [_copied(item) for item in value]
 
 
 def _same(one: Any, other: Any) -> bool:

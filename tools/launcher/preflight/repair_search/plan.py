@@ -9,6 +9,7 @@ from tools.launcher.preflight.subject import (
     PreflightSubject,
     UnreadableValue,
     is_count,
+    launcher_reads,
     readable_count,
 )
 from tools.launcher.preflight.wording import shown
@@ -155,7 +156,7 @@ def read_current(subject: PreflightSubject, names: tuple[str, ...]) -> Current:
                 absent.add(name)
         elif subject.has(path):
             raw = subject.get(path)
-            readable = readable_count(raw) if name in _ALLOCATION else (raw if is_count(raw) else None)
+            readable = launcher_reads(raw) if name in _ALLOCATION else (raw if is_count(raw) else None)
             if readable is None:
                 unusable.add(name)
             values[name] = _nearest_count(raw)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from tools.launcher.catalog.cards import DatasetCard, HfExport, ModelCard
 from tools.launcher.graph.artifact_graph import build_graph
 from tools.launcher.graph.step import ArtifactStep
-from tools.launcher.preflight.subject import PlannedFrom
+from tools.launcher.preflight.planned import PlannedFrom
 from tools.launcher.rl.artifacts import (
     ArtifactDataSource,
     ArtifactHfModel,

@@ -1,12 +1,15 @@
 """Rules on the artifact graph and on the recipe it was built from. Documents carry neither."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from tools.launcher.documents.canonical import CanonicalEncodingError
 from tools.launcher.graph.artifact_graph import address_conflicts, mutable_dependencies, nested_outputs
 from tools.launcher.graph.fingerprint import step_fingerprint
+from tools.launcher.graph.versions import is_mutable, version_problem
 from tools.launcher.preflight.check import check
+from tools.launcher.preflight.checks.artifacts.addresses import document_address
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 from tools.launcher.preflight.wording import listed, shown
@@ -15,6 +18,8 @@ from tools.launcher.rl.recipe import LeafConflict
 from tools.launcher.rl.topology import ROLE_PLAN_PATHS
 
 _LIST_CHARACTERS = 60
+_IDENTITY = re.compile(r"([^@\s]+)@([^:@\s]+):[0-9a-f]+")
+"""`name@version:fingerprint` of an artifact."""
 
 
 @check(
@@ -27,12 +32,31 @@ _LIST_CHARACTERS = 60
     source="catalogue ART-03 (#3); Marin at build time",
 )
 def art_03(subject: PreflightSubject) -> Iterator[Finding]:
+    if subject.planned is None:
+        yield from _mutable_inputs(subject)
     for step, dependency in mutable_dependencies(subject.origin().graph):
         yield Finding(
             path=step.address,
             message=f"{step.address} is fixed but depends on mutable {dependency.address}",
             repair=f"give {dependency.name} a calendar version, or make {step.name} dev",
         )
+
+
+def _mutable_inputs(subject: PreflightSubject) -> Iterator[Finding]:
+    """Findings on the identities `name@version:fingerprint` that a document itself states for its inputs."""
+    name, version = document_address(subject)
+    if version_problem(version) is not None or is_mutable(version):
+        return
+    stated = [("inputs.model.identity", subject.get("inputs.model.identity"))]
+    stated += [(f"{place}.identity", record.get("identity")) for place, record in subject.data_sources()]
+    for path, identity in stated:
+        found = _IDENTITY.fullmatch(identity) if isinstance(identity, str) else None
+        if found is not None and is_mutable(found[2]) and version_problem(found[2]) is None:
+            yield Finding(
+                path=path,
+                message=f"{name}@{version} is fixed but depends on mutable {found[1]}@{found[2]}",
+                repair=f"use a calendar version of {found[1]}, or make {name} dev",
+            )
 
 
 @check(

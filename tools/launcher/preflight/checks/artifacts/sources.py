@@ -1,5 +1,6 @@
 """Model, tokenizer and data inputs of a launch document."""
 
+import posixpath
 import re
 from collections.abc import Hashable, Iterator
 from typing import Any
@@ -58,7 +59,7 @@ def relative_path_problem(path: Any) -> str | None:
     "ART-07",
     "inputs do not share a staging folder",
     area="artifacts",
-    rule="two inputs with one local_path have one uri",
+    rule="two inputs with one local_path, however it is spelt, have one uri",
     prevents="One input overwrites the other on every node, or training reads the validation data.",
     inputs=("spec",),
     source="catalogue ART-07 (#7); nobody checks it",
@@ -71,13 +72,18 @@ def art_07(subject: PreflightSubject) -> Iterator[Finding]:
         local_path, uri = record.get("local_path"), record.get("uri")
         if not isinstance(local_path, str):
             continue
-        first, first_uri = places.setdefault(local_path.rstrip("/"), (place, uri))
-        if first_uri != uri:
+        first, first_uri = places.setdefault(posixpath.normpath(local_path), (place, uri))
+        if _directory(first_uri) != _directory(uri):
             yield Finding(
                 path=f"{place}.local_path",
                 message=f"{first} ({shown(first_uri)}) and {place} ({shown(uri)}) both stage to {shown(local_path)}",
                 repair="rename one artifact: the last component of its name must differ",
             )
+
+
+def _directory(uri: Any) -> Any:
+    """The address without the slash that some write after a folder."""
+    return uri.rstrip("/") if isinstance(uri, str) else uri
 
 
 @check(
@@ -264,7 +270,9 @@ def art_15(subject: PreflightSubject) -> Iterator[Finding]:
 
 def _content(record: dict[str, Any]) -> Hashable:
     """What a record selects, as a value that can be looked up."""
-    return _frozen([record.get("uri"), record.get("relative_path"), record.get("selection")])
+    inside = record.get("relative_path")
+    path = posixpath.normpath(inside) if isinstance(inside, str) else inside
+    return _frozen([_directory(record.get("uri")), path, record.get("selection")])
 
 
 def _frozen(value: Any) -> Hashable:

@@ -269,9 +269,12 @@ def bkd_33(subject: PreflightSubject) -> Iterator[Finding]:
     for path in ("skyrl.trainer.micro_forward_batch_size_per_gpu", *sizes):
         value = subject.get(path)
         unsplit = -1 if path.endswith(".fsdp_size") else 1
-        # A value of another type is the business of the recipe's schema.
-        if type(value) is int and not is_count(value) and value != unsplit:
-            limit = f" of at most {MAX_COUNT}" if value > 0 else ""
+        # A value of another type is the business of the recipe's schema, which is sure of all but one.
+        sure = type(value) is int or (path.endswith(_OF_UNSURE_TYPE) and not isinstance(value, str))
+        if value is None or not sure or is_count(value):
+            continue
+        if type(value) is not int or value != unsplit:
+            limit = f" of at most {MAX_COUNT}" if type(value) is int and value > 0 else ""
             yield Finding(
                 path=path,
                 message=f"{path.rpartition('.')[2]} must be a positive integer{limit}, got {shown(value)}",
@@ -279,6 +282,8 @@ def bkd_33(subject: PreflightSubject) -> Iterator[Finding]:
             )
 
 
+_OF_UNSURE_TYPE = "megatron_config.expert_tensor_parallel_size"
+"""Its default is null, so that OBJ-20 only warns of a value of another type."""
 _FSDP_CONTEXT = "fsdp_config.context_parallel_size"
 _EXPERT_SIZES = ("expert_model_parallel_size", "expert_tensor_parallel_size")
 _MEGATRON_SIZES = (

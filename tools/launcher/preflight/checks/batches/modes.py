@@ -7,7 +7,8 @@ from tools.launcher.preflight.check import check
 from tools.launcher.preflight.checks.batches.legal import MINI, batch_repair
 from tools.launcher.preflight.findings import Finding
 from tools.launcher.preflight.geometry import Geometry
-from tools.launcher.preflight.subject import PreflightSubject
+from tools.launcher.preflight.schedule import trains
+from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
 from tools.launcher.preflight.wording import counted, delete, listed, set_to
 
 _N = "skyrl.generator.n_samples_per_prompt"
@@ -72,7 +73,7 @@ def bat_08(subject: PreflightSubject) -> Iterator[Finding]:
     "BAT-12",
     "group-relative estimators have groups",
     area="batches",
-    rule="estimator in {grpo, rloo, ...} implies n >= 2; group_advantage_min_size <= n; a warning where an estimator of "
+    rule="estimator in {grpo, rloo, ...} implies n >= 2 where there is training; group_advantage_min_size <= n; a warning where an estimator of "
     "ragged groups has none of at least 2, or another one has any",
     prevents="A group of one has zero advantage, and nothing is learned.",
     inputs=("spec", "runtime"),
@@ -81,7 +82,8 @@ def bat_08(subject: PreflightSubject) -> Iterator[Finding]:
 def bat_12(subject: PreflightSubject) -> Iterator[Finding]:
     samples = Geometry.of(subject).declared_samples
     estimator = subject.text(_ESTIMATOR)
-    if estimator in subject.manifest().group_relative_estimators and samples < 2:
+    compared = estimator in subject.manifest().group_relative_estimators and not _only_generates(subject)
+    if compared and samples < 2:
         yield Finding(
             path=_N,
             message=f"{estimator} compares answers inside a group; n_samples_per_prompt={samples} gives zero advantage",
@@ -98,6 +100,14 @@ def bat_12(subject: PreflightSubject) -> Iterator[Finding]:
         )
     elif samples >= 2:
         yield from _group_size_doubts(subject, estimator)
+
+
+def _only_generates(subject: PreflightSubject) -> bool:
+    """Whether nothing learns from the answers; an entry point that is not known (OBJ-03) may well train."""
+    try:
+        return not trains(subject)
+    except UnreadableValue:
+        return False
 
 
 def _uses_group_size(subject: PreflightSubject, estimator: str) -> bool | None:

@@ -260,15 +260,24 @@ def ctx_11(subject: PreflightSubject) -> Iterator[Finding]:
     "CTX-17",
     "evaluation asks for no more tokens than the window leaves",
     area="context",
-    rule="eval_sampling_params.max_generate_length, if set, <= N",
-    prevents="Evaluation asks for more tokens than the window leaves after the prompt.",
+    rule="eval_sampling_params.max_generate_length, if set, is an integer in 1..N",
+    prevents="Evaluation asks for more tokens than the window leaves after the prompt, or for none.",
     inputs=("spec",),
     source="catalogue CTX-17 (new); nobody checks it",
 )
 def ctx_17(subject: PreflightSubject) -> Iterator[Finding]:
     if not subject.has(EVALUATION_NEW) or not stated(subject):
         return
-    asked, new = subject.positive(EVALUATION_NEW), new_tokens(subject)
+    new = new_tokens(subject)
+    value = subject.get(EVALUATION_NEW)
+    if isinstance(value, bool | int | float) and not is_count(value):
+        yield Finding(
+            path=EVALUATION_NEW,
+            message=f"eval max_generate_length must be a positive integer, got {shown(value)}",
+            repair=set_to(EVALUATION_NEW, new),
+        )
+        return
+    asked = subject.positive(EVALUATION_NEW)
     if asked > new:
         name = new_tokens_path(subject).removeprefix(f"{BUDGET}.").removeprefix("skyrl.generator.")
         yield Finding(

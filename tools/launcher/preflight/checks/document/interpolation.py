@@ -57,7 +57,7 @@ def is_unclosed(text: str) -> bool:
     implied_by=("DOC-01",),
 )
 def doc_11(subject: PreflightSubject) -> Iterator[Finding]:
-    if not _has_interpolation(subject.document):
+    if not _has_interpolation(subject):
         return
     found = 0
     for path, text in _texts(subject.document, ""):
@@ -85,6 +85,8 @@ def doc_11(subject: PreflightSubject) -> Iterator[Finding]:
 )
 def doc_14(subject: PreflightSubject) -> Iterator[Finding]:
     fields = subject.manifest().document_fields or {}
+    if _MISSING not in subject.texts:
+        return
     mandatory = {path for path, field in fields.items() if field.required}  # DOC-03 says it of these
     unset = (path for path, text in _texts(subject.document, "") if text == _MISSING)
     for path in islice((path for path in unset if path not in mandatory), _MOST_FINDINGS):
@@ -108,7 +110,7 @@ def doc_14(subject: PreflightSubject) -> Iterator[Finding]:
     implied_by=("DOC-01", "DOC-11"),
 )
 def doc_15(subject: PreflightSubject) -> Iterator[Finding]:
-    if not _has_interpolation(subject.document):
+    if not _has_interpolation(subject):
         return
     known = subject.manifest().document_mappings.get("", [])
     source_form = subject.source_form
@@ -142,19 +144,9 @@ def _is_composed(path: str) -> bool:
     return parts[0] == "skyrl" and parts[1:2] != [] and parts[1] in _COMPOSED
 
 
-def _has_interpolation(document: dict[str, Any]) -> bool:
+def _has_interpolation(subject: PreflightSubject) -> bool:
     """Whether any text opens one; few documents do, and this is quicker than to name every place."""
-    todo: list[Any] = [document]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, str):
-            if _OPEN in value:
-                return True
-        elif isinstance(value, dict):
-            todo += value.values()
-        elif isinstance(value, list):
-            todo += value
-    return False
+    return any(_OPEN in text for text in subject.texts)
 
 
 def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,6 @@ is a warning at most.
 """
 
 import difflib
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from tools.launcher.documents.strict_yaml import UnquotedKey
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.checks.document.interpolation import is_unclosed
 from tools.launcher.preflight.findings import Finding
+from tools.launcher.preflight.launcher_reading import WORDS, Reading, read_as
 from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.wording import below, delete, listed, set_to, shown
 
@@ -31,11 +31,6 @@ _LONGEST_KEY = 64
 _MISSING = "???"
 """OmegaConf's word for a value that is still to be set."""
 _INTERPOLATION = "${"
-
-_TRUE = ("y", "yes", "on", "true", "1")
-_FALSE = ("n", "no", "off", "false", "0")
-_MOST_DIGITS = 4000
-"""Python reads no integer of many more."""
 
 
 class _Schema(NamedTuple):
@@ -146,8 +141,11 @@ def doc_03(subject: PreflightSubject) -> Iterator[Finding]:
             (each for each in above if not subject.has(each) or subject.get(each) == _MISSING), None
         )
         if missing is None:
-            if schema.fields[path].not_empty and subject.get(path) == "":
-                yield Finding(path=path, message=f"{path} is empty", repair=f"write {path}")
+            value = subject.get(path)
+            if schema.fields[path].not_empty and isinstance(value, str) and not value.strip():
+                yield Finding(
+                    path=path, message=f"{path} is {'blank' if value else 'empty'}", repair=f"write {path}"
+                )
             continue
         mapping, _, key = missing.rpartition(".")
         if missing in reported or _is_misspelt(subject, schema, mapping, key):
@@ -186,7 +184,8 @@ def _is_misspelt(subject: PreflightSubject, schema: _Schema, mapping: str, key: 
     "DOC-04",
     "every field outside skyrl has its type",
     area="document",
-    rule="a value has its field's type; what the launcher's schema converts (1 for text, '8' for a number) is a warning",
+    rule="a value has its field's type; what the launcher's schema converts (1 for text, '8' for a number) is a warning, "
+    "but true and false for text",
     prevents="The launcher refuses the document after the coordinator started, or reads another value than is written.",
     inputs=("spec", "runtime"),
     source="contract launch-document.md §1, cases d33, n195; the launcher (OmegaConf)",
@@ -231,23 +230,30 @@ def _type_problems(subject: PreflightSubject, path: str, field: DocumentField) -
                 section=path,
             )
     elif field.type != "records" and not (isinstance(value, str) and _is_unresolved(value)):
-        reading = _read_as(field.type, value)
+        reading = read_as(field.type, value)
         if reading.problem:
             yield Finding(
                 path=path,
                 message=f"{path} is {shown(value)}, {reading.problem}",
-                repair=f"write {path} as {_WORDS[field.type]}",
+                repair=f"write {path} as {WORDS[field.type]}",
             )
         elif reading.converted:
             yield Finding(
                 path=path,
-                message=f"{path} is {shown(value)} where the schema has {_WORDS[field.type]}; the launcher reads it as "
+                message=f"{path} is {shown(value)} where the schema has {WORDS[field.type]}; the launcher reads it as "
                 f"{shown(reading.value)}",
                 repair=set_to(path, reading.value)
                 if field.type != "str"
-                else f"write {path} in quotes: {shown(reading.value)}",
-                severity="warning",
+                else _quoted(subject, path, reading),
+                # Nothing is called 'True' or 'False': that is a yes, no, on or off without its quotes.
+                severity="error" if field.type == "str" and isinstance(value, bool) else "warning",
             )
+
+
+def _quoted(subject: PreflightSubject, path: str, reading: Reading) -> str:
+    """The repair of a text without quotes; only of a plain integer it is known how it was written."""
+    plain = type(subject.get(path)) is int and path not in {each.path for each in subject.two_readings}
+    return f"write {path} in quotes" + (f": {shown(reading.value)}" if plain else ", as it was meant")
 
 
 def _is_unresolved(text: str) -> bool:
@@ -283,46 +289,6 @@ def _text_map_problems(path: str, value: Any) -> Iterator[Finding]:
             )
 
 
-_WORDS = {"int": "an integer", "float": "a number", "str": "text", "bool": "true or false"}
-
-
-class _Reading(NamedTuple):
-    value: Any = None
-    converted: bool = False
-    problem: str = ""
-
-
-def _read_as(kind: str, value: Any) -> _Reading:
-    """Read a scalar as OmegaConf's node of that type does (omegaconf.nodes, 2.x)."""
-    refused = _Reading(problem=f"not {_WORDS[kind]}")
-    if isinstance(value, dict | list):
-        return refused
-    if kind == "str":
-        return _Reading(value) if isinstance(value, str) else _as_text(value)
-    if kind == "bool":
-        if isinstance(value, bool):
-            return _Reading(value)
-        if isinstance(value, int):
-            return _Reading(value != 0, converted=True)
-        word = value.casefold() if isinstance(value, str) else ""
-        return _Reading(word in _TRUE, converted=True) if word in (*_TRUE, *_FALSE) else refused
-    if isinstance(value, bool):  # True is no number there either.
-        return refused
-    try:
-        number = int(value) if kind == "int" else float(value)
-    except (ValueError, OverflowError):
-        return refused
-    if isinstance(number, float) and not math.isfinite(number):
-        return _Reading(problem="not a finite number")
-    return _Reading(number, converted=isinstance(value, str) or (kind == "int" and isinstance(value, float)))
-
-
-def _as_text(value: Any) -> _Reading:
-    if isinstance(value, int) and value.bit_length() > 3 * _MOST_DIGITS:
-        return _Reading(problem="an integer beyond all limits, not text")
-    return _Reading(str(value), converted=True)
-
-
 @check(
     "DOC-05",
     "the document is of the launcher's schema version",
@@ -338,10 +304,8 @@ def doc_05(subject: PreflightSubject) -> Iterator[Finding]:
     value = subject.get("schema_version")
     if value is None or (type(value) is int and value == wanted):
         return  # A missing one is DOC-03's.
-    reading = _read_as("int", value)
-    converted = (
-        not reading.problem and reading.value == wanted and not (isinstance(value, float) and value != wanted)
-    )
+    reading = read_as("int", value)
+    converted = not reading.problem and reading.value == wanted
     yield Finding(
         path="schema_version",
         message=f"schema_version is {shown(value)}, the launcher knows {wanted}"

@@ -23,7 +23,7 @@ _JOBS = ("skyrl", "evaluate")
     "EXE-07",
     "the job has a name that Iris takes as it is",
     area="execution",
-    rule=f"job_name: not blank, no '/'; sanitised, at most {POD_NAME_LIMIT} characters; no two jobs of a graph sanitise "
+    rule=f"job_name: not blank, no '/', no number; sanitised, at most {POD_NAME_LIMIT} characters; no two jobs of a graph sanitise "
     "to one name",
     prevents="Iris refuses the name, cuts it to an unreadable one, or takes two jobs for one.",
     inputs=("spec",),
@@ -54,9 +54,8 @@ def exe_07(subject: PreflightSubject) -> Iterator[Finding]:
     elif name.isdecimal():
         yield Finding(
             path=_JOB_NAME,
-            message=f"job_name {shown(name)} is a number: below a coordinator, Iris takes it for the index of a task",
+            message=f"job_name {shown(name)} is a number: below its coordinator, Iris refuses a job that is called like the index of a task",
             repair=set_to(_JOB_NAME, f"job-{name}"),
-            severity="warning",
         )
     if "/" not in name and len(sanitised) > POD_NAME_LIMIT:
         yield Finding(

@@ -19,7 +19,10 @@ RENDEZVOUS = "ray.rendezvous_dir"
 LOGS = "ray.log_dir"
 TEMPORARY = (CHECKPOINTS, ATTEMPTS, RENDEZVOUS, LOGS)
 DURABLE = (EXPORTS, RESOLVED, TERMINAL)
-
+_OUTLIVING = (CHECKPOINTS, ATTEMPTS, *DURABLE)
+"""What a later attempt, the launcher or a reader looks for."""
+_OF_ONE_MACHINE = ("/tmp/", "/var/tmp/", "/dev/shm/")
+_CLUSTER = "iris.cluster"
 
 _OBJECT_STORES = ("s3://", "gs://", "gcs://")
 _WRITABLE_SCHEMES = (*_OBJECT_STORES, "file://", "local://", "memory://")
@@ -46,6 +49,11 @@ class Place(NamedTuple):
     @property
     def on_object_storage(self) -> bool:
         return self.address.startswith(_OBJECT_STORES)
+
+    @property
+    def on_a_node(self) -> bool:
+        """Whether this is a folder that every machine has for itself, not a mount that nodes may share."""
+        return self.address.removeprefix("file://").startswith(_OF_ONE_MACHINE)
 
     @property
     def lifetime(self) -> str | None:
@@ -107,12 +115,14 @@ def exe_26(subject: PreflightSubject) -> Iterator[Finding]:
     "EXE-31",
     "every place can be written from every node",
     area="execution",
-    rule="an address is absolute: <scheme>://<bucket>/..., or a path that begins with '/'; no '..'",
-    prevents="Each node writes somewhere else, or nothing can be written.",
+    rule="an address is absolute: <scheme>://<bucket>/..., or a path that begins with '/'; no '..'; on a cluster behind a "
+    "hub, what outlives a task is not on a disk of its node",
+    prevents="Each node writes somewhere else, nothing can be written, or what was written is gone with the task.",
     inputs=("spec",),
     source="contract launch-document.md §4.6 and §4.7; nobody checks it",
 )
 def exe_31(subject: PreflightSubject) -> Iterator[Finding]:
+    behind_a_hub = _is_behind_a_hub(subject)
     for place in places(subject, *TEMPORARY, *DURABLE):
         scheme, separator, rest = place.address.partition("://")
         if not separator and not place.address.startswith("/"):
@@ -121,6 +131,8 @@ def exe_31(subject: PreflightSubject) -> Iterator[Finding]:
             problem = "names no bucket"
         elif ".." in place.components:
             problem = "leaves its root with '..'"
+        elif behind_a_hub and place.path in _OUTLIVING and place.on_a_node:
+            problem = "is on a disk of one node, which is emptied when the task ends"
         elif separator and not place.address.startswith(_WRITABLE_SCHEMES):
             yield Finding(
                 path=place.path,
@@ -136,6 +148,12 @@ def exe_31(subject: PreflightSubject) -> Iterator[Finding]:
             message=f"{place.name} {shown(place.address)} {problem}",
             repair="use an address such as s3://<bucket>/<path>",
         )
+
+
+def _is_behind_a_hub(subject: PreflightSubject) -> bool:
+    """Whether a hub is known that passes jobs on to the document's cluster: it is no single machine."""
+    federation = (subject.runtime.federation if subject.runtime is not None else None) or {}
+    return any(subject.get(_CLUSTER) in peers for peers in federation.values())
 
 
 @check(

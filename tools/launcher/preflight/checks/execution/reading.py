@@ -39,7 +39,7 @@ def known_values(subject: PreflightSubject, path: str) -> tuple[str, ...]:
 def integer(subject: PreflightSubject, path: str) -> int | None:
     """Return the integer that the launcher reads at `path`, None where the document leaves it out.
 
-    Its schema takes whole floats and text of digits for the integer they write (OmegaConf).
+    Its schema takes text of digits for the integer it writes, and no float (OmegaConf).
 
     Raises:
         UnreadableValue: for anything else.
@@ -47,9 +47,7 @@ def integer(subject: PreflightSubject, path: str) -> int | None:
     value = subject.get(path)
     if value is None:
         return None
-    if (isinstance(value, str) and _INTEGER.fullmatch(value)) or (
-        isinstance(value, float) and value.is_integer()
-    ):
+    if isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
     if type(value) is not int:
         raise UnreadableValue(f"{path} as an integer, it is {shown(value)}")

@@ -113,7 +113,7 @@ def _words(value: object) -> str:
     "EXE-20",
     "the hub reaches the target",
     area="execution",
-    rule="target_cluster is a peer of the hub in parent_cluster_config",
+    rule="target_cluster is a peer of the hub in parent_cluster_config, which is not cluster_config",
     prevents="The hub refuses the job: cw-us-west-04a, for one, is reached through the development hub only.",
     inputs=("spec", "cluster", "runtime"),
     source="catalogue EXE-20 (new), contract clusters-and-models.md §1.1; Iris, late",
@@ -124,6 +124,13 @@ def exe_20(subject: PreflightSubject) -> Iterator[Finding]:
         return
     federation = (subject.runtime.federation if subject.runtime is not None else None) or {}
     hubs = [hub for hub, peers in federation.items() if target in peers]
+    if hubs and parent == subject.get(_CONFIG) and not _among(parent, federation):
+        yield Finding(
+            path=_PARENT,
+            message=f"parent_cluster_config {shown(parent)} is the configuration of {bare(target)} itself, which is no hub",
+            repair=set_to(_PARENT, *hubs),
+        )
+        return
     if not hubs or not _among(parent, federation):
         # Nobody knows this cluster, or this hub, by name: the card knows its own.
         card = subject.cluster

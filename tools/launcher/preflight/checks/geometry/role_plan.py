@@ -25,6 +25,7 @@ from tools.launcher.preflight.subject import (
     PreflightSubject,
     UnreadableValue,
     is_count,
+    launcher_reads,
     readable_count,
 )
 from tools.launcher.preflight.teachers import placement, teachers
@@ -56,7 +57,7 @@ def geo_01(subject: PreflightSubject) -> Iterator[Finding]:
             continue
         limit = f" of at most {MAX_COUNT}" if type(value) is int and value > 0 else ""
         meant = readable_count(value)
-        converted = path in _ALLOCATION and meant is not None
+        converted = path in _ALLOCATION and launcher_reads(value) is not None
         reading = f"; the launcher reads it as {meant}" if converted else ""
         yield Finding(
             path=path,

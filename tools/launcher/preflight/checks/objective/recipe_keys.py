@@ -20,6 +20,8 @@ _LAUNCHER_ONLY = frozenset({"data.kind"})
 """Keys below these sections that the launcher takes out before it merges (launch-document.md §4.9)."""
 _REPORTED_AS_SECTIONS = frozenset({"trainer", "trainer.placement", "generator"})
 """GEO-19 says what is wrong where one of these is no mapping."""
+_RECORDS = frozenset({"data.train_data", "data.val_data"})
+"""Lists of paths in the base configuration; the launcher writes the records of `inputs` there (launch-document.md §2)."""
 _SETS_A_MAPPING = frozenset(
     {
         *("data", "config_groups", "trainer.policy", "trainer.policy.model"),
@@ -284,16 +286,24 @@ def _skyrl(subject: PreflightSubject) -> dict[str, Any]:
     return skyrl if isinstance(skyrl, dict) else {}
 
 
-def _settings(subject: PreflightSubject) -> Iterator[_Setting]:
-    """Yield the sections and keys of the merged sections, without unknown names."""
+def _settings(subject: PreflightSubject) -> list[_Setting]:
+    """Return the sections and keys of the merged sections, without unknown names."""
     manifest, skyrl = subject.manifest(), _skyrl(subject)
-    for section in _MERGED:
-        if section in skyrl:
-            yield _Setting(section, manifest.recipe_tree.get(section, {}), skyrl[section])
-    for path, names, value in _mappings(subject):
-        for name, content in value.items():
-            if name in names:
-                yield _Setting(f"{path}.{name}", names[name], content)
+    settings: list[_Setting] | None = subject.derived.get(__name__)
+    if settings is None:
+        settings = [
+            _Setting(section, manifest.recipe_tree.get(section, {}), skyrl[section])
+            for section in _MERGED
+            if section in skyrl
+        ]
+        settings += (
+            _Setting(f"{path}.{name}", names[name], content)
+            for path, names, value in _mappings(subject)
+            for name, content in value.items()
+            if name in names
+        )
+        subject.derived[__name__] = settings
+    return settings
 
 
 def _unknown(subject: PreflightSubject) -> Iterator[tuple[str, Any]]:
@@ -367,9 +377,17 @@ def _no_mapping(subject: PreflightSubject, setting: _Setting) -> Finding | None:
 
 def _wrong_type(subject: PreflightSubject, setting: _Setting, key: RecipeKey) -> Finding | None:
     path, _, value = setting
+    if key.type == "float" and isinstance(value, float) and math.isnan(value):
+        where, remove = _origin(subject, path)
+        return Finding(
+            path=f"skyrl.{path}",
+            message=f"{where}{path} is not a number (.nan); whatever is computed with it is none either",
+            repair=remove,
+        )
     other = None
     if type(value) in _ACCEPTS[key.type]:
-        other = _other_element(value, key.default) if isinstance(value, list) else None
+        elements = isinstance(value, list) and path not in _RECORDS
+        other = _other_element(value, key.default) if elements else None
         if other is None:
             return None
     elif path == _QUOTED_WORDS and isinstance(value, bool):

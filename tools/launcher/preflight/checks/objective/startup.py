@@ -22,6 +22,7 @@ _POSITIVE = (
     Limit("generator.engine_init_timeout_seconds", POSITIVE, 1800),
     Limit("generator.expert_block_sync.timeout_seconds", POSITIVE, 600),
     Limit("generator.r3_dispatch_put_timeout_seconds", POSITIVE, 600),
+    Limit("generator.timeout_multiplier", POSITIVE, 1),
     Limit("generator.weight_sync_pause_timeout_seconds", POSITIVE, 30),
     Limit("trainer.algorithm.group_admission.stall_timeout", POSITIVE, 600),
     Limit("trainer.distributed.placement_group_timeout_seconds", POSITIVE, 180),
@@ -46,6 +47,7 @@ _ALWAYS_READ = (
     "data.sampling.kind",
     "generator.gdn_backend",
     "generator.model_dtype",
+    "generator.override_existing_update_group",
     "generator.r3_transport",
     "generator.weight_sync_backend",
     "generator.weight_sync_transport",
@@ -58,6 +60,7 @@ _ALWAYS_READ = (
 """Enumerations without a check of their own; the others are OBJ-15, 18, 19, CTX-14, 15 and BKD-13."""
 
 _PAUSE = "trainer.fully_async.pause_mode"
+_WEIGHTING = "data.sampling.weighting"
 _LOGGER = "skyrl.trainer.logger"
 
 
@@ -66,7 +69,7 @@ _LOGGER = "skyrl.trainer.logger"
     "timeouts are positive and words are known",
     area="objective",
     rule="; ".join(f"{limit.path} {limit.bounds}" for limit in _POSITIVE)
-    + f"; in their enumerations: {', '.join((*_ALWAYS_READ, _PAUSE))}; a warning for a word that nobody reads, and "
+    + f"; in their enumerations: {', '.join((*_ALWAYS_READ, _PAUSE, _WEIGHTING))}; a warning for a word that nobody reads, and "
     "for an unknown trainer.logger",
     prevents="The trainer refuses the document after the GPUs were allocated.",
     inputs=("spec", "runtime"),
@@ -75,22 +78,31 @@ _LOGGER = "skyrl.trainer.logger"
 def obj_09(subject: PreflightSubject) -> Iterator[Finding]:
     yield from out_of_bounds(subject, _POSITIVE)
     enumerations = subject.manifest().recipe_enums
-    for name in (*_ALWAYS_READ, _PAUSE):
+    for name in (*_ALWAYS_READ, _PAUSE, _WEIGHTING):
         known, path = enumerations.get(name), f"skyrl.{name}"
         value = subject.get(path)
         if known is None or value is None or value in known:
             continue
         words = [word for word in known if word is not None]
         near = get_close_matches(value, words, n=1) if isinstance(value, str) else []
-        read = name != _PAUSE or subject.entrypoint == "fully_async"
+        reader = _only_reader(subject, name)
         yield Finding(
             path=path,
-            message=f"{name}={shown(value)}{'' if read else ' (only fully_async reads it)'}. "
+            message=f"{name}={shown(value)}{f' (only {reader} reads it)' if reader else ''}. "
             f"Known: {listed(shown(word) if word is None else word for word in known)}",
             repair=set_to(path, *(near or words)),
-            severity="error" if read else "warning",
+            severity="warning" if reader else "error",
         )
     yield from _logger_problems(subject)
+
+
+def _only_reader(subject: PreflightSubject, name: str) -> str:
+    """What would read the word, where this document has it not; empty where it is read."""
+    if name == _PAUSE and subject.entrypoint != "fully_async":
+        return "fully_async"
+    if name == _WEIGHTING and not subject.has("skyrl.data.sampling.kind"):
+        return "data.sampling.kind"
+    return ""
 
 
 def _logger_problems(subject: PreflightSubject) -> Iterator[Finding]:

@@ -158,6 +158,23 @@ FAILING = (
     Fails(
         check="ART-03", planned=_fixed_on_dev, says="run@2026.09.21 is fixed but depends on mutable data@dev"
     ),
+    # A document states the identities of its direct inputs itself (launch-document.md §4.8).
+    Fails(
+        check="ART-03",
+        changes={"inputs.model.identity": "tests/sft@dev:1512cff8"},
+        says="qwen06-gsm8k-rl@2026.09.21 is fixed but depends on mutable tests/sft@dev",
+        at="inputs.model.identity",
+    ),
+    Fails(
+        check="ART-03",
+        changes={
+            "inputs.validation_data": [
+                document("smoke")["inputs"]["train_data"][0] | {"identity": "tests/gsm8k@smoke-dev:425a569b"}
+            ]
+        },
+        says="mutable tests/gsm8k@smoke-dev",
+        at="inputs.validation_data[0].identity",
+    ),
     Fails(
         check="ART-04",
         planned=lambda: planned(step("a"), step("b"), overrides={"c": "2026.01.15"}),
@@ -366,6 +383,24 @@ FAILING = (
         planned=lambda: planned(step("a"), step("a/2026.09.21/exports")),
         says="write to nested paths s3://lab/marin/a/2026.09.21, s3://lab/marin/a/2026.09.21/exports/2026.09.21",
     ),
+    *(
+        Fails(
+            check="ART-07",
+            changes={f"{_TRAIN}.local_path": path, f"{_TRAIN}.uri": "s3://lab/other"},
+            says="both stage to",
+        )
+        for path in (
+            "/tmp/marinskyrl/data/./gsm8k",
+            "/tmp/marinskyrl//data/gsm8k",
+            "/tmp/marinskyrl/data/x/../gsm8k",
+        )
+    ),
+    Fails(
+        check="ART-20",
+        changes={f"{_VALIDATION}.relative_path": "./train.parquet"},
+        says="inputs.validation_data[0] equals inputs.train_data[0]",
+        severity="warning",
+    ),
     Fails(
         check="ART-20",
         changes={f"{_VALIDATION}.relative_path": "train.parquet"},
@@ -444,6 +479,7 @@ PASSING = (
     Passes(check="ART-06", facts=_ledger(**_COMPATIBLE), changes={"run.seed": 4}),
     Passes(check="ART-06", facts=_ledger(), changes={"skyrl.trainer.resume_mode": "none"}),
     Passes(check="ART-07"),
+    Passes(check="ART-07", changes={f"{_VALIDATION}.uri": "s3://marin-us-east-02a/tests/gsm8k/"}),
     Passes(check="ART-08"),
     Passes(
         check="ART-08",
@@ -511,6 +547,15 @@ PASSING = (
 )
 
 NOT_CHECKED = (
+    # Mutable on mutable is fine, and a name that is none of the known forms says nothing.
+    *(
+        NotChecked(check="ART-03", changes=changes, needs="the artifact graph")
+        for changes in (
+            {"inputs.model.identity": "tests/sft@dev:1512cff8", _RUN: "users/lab/tests/qwen06-gsm8k-rl-dev"},
+            {"inputs.model.identity": "tests/sft@v1:1512cff8"},
+            {"inputs.model.identity": "org/model@main"},
+        )
+    ),
     *(
         NotChecked(check=check, needs="the artifact graph")
         for check in ("ART-03", "ART-04", "ART-05", "ART-09", "ART-19", "ART-21")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tools.launcher.catalog.runtime_manifest import BackendFix, NodeVersions, TaskImage
-from tools.launcher.preflight.subject import PlannedFrom
+from tools.launcher.preflight.planned import PlannedFrom
 from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes
 from tools.launcher.preflight.testing.experiments import planned
 from tools.launcher.preflight.testing.subjects import DELETED, cluster_card, model_card, pinned_runtime
@@ -411,6 +411,15 @@ FAILING = (
         says="ref: megatron context_parallel_size=2 needs use_sample_packing: true",
     ),
     Fails(check="BKD-33", base="moe", changes={_TENSOR: 0}, says="must be a positive integer, got 0"),
+    *(
+        Fails(
+            check="BKD-33",
+            base="moe",
+            changes={_EXPERT_TENSOR: value},
+            says="must be a positive integer, got",
+        )
+        for value in (True, 1.5, [2])
+    ),
     Fails(check="BKD-33", changes={ULYSSES: -2}, says="sequence_parallel_size must be a positive integer"),
     Fails(
         check="BKD-33",

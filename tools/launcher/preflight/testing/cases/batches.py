@@ -194,6 +194,11 @@ FAILING = (
         says="grpo compares answers inside a group; n_samples_per_prompt=1 gives zero advantage",
     ),
     Fails(
+        check="BAT-12",
+        changes={SAMPLES: 1, "skyrl.entrypoint": "generrate"},
+        says="grpo compares answers inside a group",
+    ),
+    Fails(
         check="BAT-12", changes={SAMPLES: 1, ESTIMATOR: "rloo"}, says="rloo compares answers inside a group"
     ),
     Fails(
@@ -366,6 +371,11 @@ PASSING = (
     Passes(check="BAT-09", changes={TRAIN: 12}, facts=_data(rows=12)),
     Passes(check="BAT-11", changes={TRAIN: 64}, facts=_validation(1280), runtime=_old_trainer),
     Passes(check="BAT-12", changes={SAMPLES: 1, ESTIMATOR: "reinforce++"}),
+    # Nothing learns from what these only generate.
+    *(
+        Passes(check="BAT-12", changes={SAMPLES: 1, "skyrl.entrypoint": name})
+        for name in ("generate", "terminal_bench_generate")
+    ),
     Passes(check="BAT-12", changes={ESTIMATOR: "rloo_n", GROUP_SIZE: 4}),
     Passes(check="BAT-12", changes={GROUP_SIZE: 4}, runtime=_ragged_unknown),
     Passes(check="BAT-13", changes={SELECTOR: "best_of_n", ESTIMATOR: "reinforce++"}),

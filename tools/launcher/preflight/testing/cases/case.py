@@ -6,7 +6,8 @@ from typing import Any
 
 from tools.launcher.catalog.runtime_manifest import RuntimeManifest
 from tools.launcher.preflight.findings import Severity
-from tools.launcher.preflight.subject import PlannedFrom, PreflightSubject
+from tools.launcher.preflight.planned import PlannedFrom
+from tools.launcher.preflight.subject import PreflightSubject
 from tools.launcher.preflight.testing.subjects import changed, document, pinned_runtime
 
 

@@ -199,6 +199,14 @@ FAILING = (
         changes={EVAL_NEW: 2048},
         says="eval max_generate_length=2048 exceeds max_new_tokens_per_turn=1024",
     ),
+    *(
+        Fails(
+            check="CTX-17",
+            changes={EVAL_NEW: value},
+            says="eval max_generate_length must be a positive integer, got",
+        )
+        for value in (0, -1, True, 512.0)
+    ),
     Fails(
         check="CTX-17",
         changes=_RESOLVED | {EVAL_NEW: 2048},
@@ -245,6 +253,7 @@ PASSING = (
     Passes(check="CTX-01", changes=_RESOLVED),
     Passes(check="CTX-05", changes=_RESOLVED, facts=_FITTING),
     Passes(check="CTX-17", changes={EVAL_NEW: 1024}),
+    Passes(check="CTX-17", changes={EVAL_NEW: 1}),
     Passes(check="CTX-17", changes=_RESOLVED),
     Passes(check="CTX-17", changes=_RESOLVED | {EVAL_NEW: 512}),
     Passes(check="CTX-20", changes=_RESOLVED),

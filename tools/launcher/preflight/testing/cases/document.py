@@ -115,6 +115,10 @@ FAILING = (
         says="inputs.model is null, it is mandatory. It has uri",
     ),
     Fails(check="DOC-03", changes={"artifacts.export_root": ""}, says="artifacts.export_root is empty"),
+    *(
+        Fails(check="DOC-03", changes={path: "  "}, says=f"{path} is blank")
+        for path in ("artifacts.export_root", "iris.cluster_config", "run.attempt_id", "ray.log_dir")
+    ),
     Fails(check="DOC-03", changes={"skyrl": DELETED}, says="skyrl is missing"),
     Fails(
         check="DOC-04",
@@ -125,6 +129,36 @@ FAILING = (
     Fails(check="DOC-04", changes={"run.seed": True}, says="run.seed is true, not an integer"),
     Fails(check="DOC-04", changes={"run.seed": "9" * 5000}, says="not an integer"),
     Fails(check="DOC-04", changes={"ray.port": float("inf")}, says="ray.port is inf, not an integer"),
+    # No OmegaConf from 2.1 to 2.4 makes an integer of a float, however whole: "could not be converted to Integer".
+    *(
+        Fails(check="DOC-04", changes={path: value}, says=f"{path} is {value}, not an integer")
+        for path, value in (
+            ("ray.port", 6379.0),
+            ("ray.port", 6379.5),
+            ("run.seed", 17.0),
+            ("iris.timeout", 0.0),
+            ("iris.max_retries", 1.5),
+            ("artifacts.resume_checkpoint_count", 2.0),
+        )
+    ),
+    Fails(check="DOC-04", changes={"run.export_hf": "2"}, says="reads it as true", severity="warning"),
+    Fails(
+        check="DOC-04",
+        changes={"run.attempt_id": 123456789012},
+        says="the launcher reads it as '123456789012'",
+        severity="warning",
+    ),
+    Fails(
+        check="DOC-04",
+        # 12345678e901 without quotes: OmegaConf reads a float, PyYAML writes it without them.
+        changes={"run.attempt_id": float("inf")},
+        says="run.attempt_id is inf where the schema has text",
+        severity="warning",
+    ),
+    *(
+        Fails(check="DOC-04", changes={path: value}, says=f"the launcher reads it as '{value}'")
+        for path, value in (("iris.cluster", False), ("inputs.model.uri", True), ("iris.wandb_entity", True))
+    ),
     Fails(check="DOC-04", changes={"run.seed": None}, says="run.seed is null, which is no value for it"),
     Fails(check="DOC-04", changes={"run.export_hf": "maybe"}, says="is 'maybe', not true or false"),
     Fails(check="DOC-04", changes={"run.export_hf": 1.0}, says="is 1.0, not true or false"),
@@ -157,7 +191,10 @@ FAILING = (
         severity="warning",
     ),
     Fails(
-        check="DOC-04", changes={"ray.port": 6379.5}, says="the launcher reads it as 6379", severity="warning"
+        check="DOC-04",
+        changes={"ray.port": "6379"},
+        says="is '6379' where the schema has an integer; the launcher reads it as 6379",
+        severity="warning",
     ),
     Fails(check="DOC-04", changes={"iris.allocation.cpu": "48"}, says="reads it as 48.0", severity="warning"),
     Fails(check="DOC-04", changes={"run.export_hf": "Yes"}, says="reads it as true", severity="warning"),
@@ -173,6 +210,9 @@ FAILING = (
     ),
     Fails(check="DOC-05", changes={"schema_version": 2}, says="schema_version is 2, the launcher knows 1"),
     Fails(check="DOC-05", changes={"schema_version": 1.5}, says="schema_version is 1.5"),
+    Fails(
+        check="DOC-05", changes={"schema_version": 1.0}, says="schema_version is 1.0, the launcher knows 1"
+    ),
     Fails(check="DOC-05", changes={"schema_version": [1]}, says="schema_version is a list"),
     Fails(
         check="DOC-05",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tools.launcher.preflight.subject import PlannedFrom
+from tools.launcher.preflight.planned import PlannedFrom
 from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes, Reminds
 from tools.launcher.preflight.testing.experiments import model_step, placement, planned, rl_step, step
 from tools.launcher.preflight.testing.subjects import DELETED, cluster_card, pinned_runtime
@@ -217,7 +217,8 @@ FAILING = (
         says="'Lab Run' is not sanitised; Marin would call the job 'lab-run'",
         severity="warning",
     ),
-    Fails(check="EXE-07", changes={_JOB: "2026"}, says="job_name '2026' is a number", severity="warning"),
+    # runtime-facts.yaml: nested_name_must_not_be_an_integer; the job is nested below its coordinator.
+    Fails(check="EXE-07", changes={_JOB: "2026"}, says="job_name '2026' is a number"),
     Fails(
         check="EXE-07",
         changes={_JOB: "x" * 64},
@@ -322,6 +323,11 @@ FAILING = (
         check="EXE-20",
         changes=_to("cw-us-west-04a"),
         says=f"cw-us-west-04a is not a peer of '{_MARIN}'. Peers: cw-rno2a, cw-us-east-02a, cw-us-east-08a",
+    ),
+    Fails(
+        check="EXE-20",
+        changes={"iris.parent_cluster_config": "lib/iris/config/cw-us-east-02a.yaml"},
+        says="is the configuration of cw-us-east-02a itself, which is no hub",
     ),
     # The name decides where it is known, whatever card is given.
     Fails(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tools.launcher.preflight.subject import PlannedFrom
+from tools.launcher.preflight.planned import PlannedFrom
 from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes, Reminds
 from tools.launcher.preflight.testing.experiments import model_step, placement, planned, rl_step
 from tools.launcher.preflight.testing.subjects import DELETED, cluster_card, pinned_runtime
@@ -299,6 +299,11 @@ FAILING = (
     ),
     Fails(
         check="EXE-31", changes={_CHECKPOINTS: "s3:/lab/x"}, says="checkpoint_root 's3:/lab/x' is a relative"
+    ),
+    *(
+        Fails(check="EXE-31", changes={path: f"{scheme}/tmp/skyrl/x"}, says="is on a disk of one node")
+        for path in (_CHECKPOINTS, _EXPORTS)
+        for scheme in ("", "file://")
     ),
     Fails(check="EXE-31", changes={_RENDEZVOUS: "s3:///x"}, says="rendezvous_dir 's3:///x' names no bucket"),
     Fails(

@@ -240,6 +240,28 @@ FAILING = (
         changes={f"{TRAINER}.distributed.worker_collective_timeout_seconds": 0},
         says="trainer.distributed.worker_collective_timeout_seconds=0 must be > 0",
     ),
+    # runtime-facts.yaml lists these words; skyrl-keys.tsv the two settings.
+    Fails(
+        check="OBJ-09",
+        changes={"skyrl.generator.override_existing_update_group": "on"},
+        says="override_existing_update_group='on'. Known: auto, enable, disable",
+    ),
+    Fails(
+        check="OBJ-09",
+        changes={"skyrl.data.sampling.weighting": "variance", "skyrl.data.sampling.kind": "naive"},
+        says="weighting='variance'. Known: pass-variance, group-informative",
+    ),
+    Fails(
+        check="OBJ-09",
+        changes={"skyrl.data.sampling.weighting": "variance"},
+        says="(only data.sampling.kind reads it)",
+        severity="warning",
+    ),
+    Fails(
+        check="OBJ-09",
+        changes={"skyrl.generator.timeout_multiplier": 0},
+        says="timeout_multiplier=0 must be > 0",
+    ),
     Fails(
         check="OBJ-09",
         changes={"skyrl.generator.engine_init_timeout_seconds": -1},

@@ -5,7 +5,7 @@ from typing import Any
 from tools.launcher.catalog.runtime_manifest import RecipeKey, RuntimeManifest
 from tools.launcher.preflight.testing.cases.case import Fails, NotChecked, Passes
 from tools.launcher.preflight.testing.experiments import planned
-from tools.launcher.preflight.testing.subjects import DELETED, pinned_runtime
+from tools.launcher.preflight.testing.subjects import DELETED, document, pinned_runtime
 from tools.launcher.rl.recipe import SkyRLRecipe
 
 TRAINER = "skyrl.trainer"
@@ -256,6 +256,14 @@ FAILING = (
     Fails(check="OBJ-20", changes={EPOCHS: True}, says="trainer.epochs=true, a boolean"),
     Fails(check="OBJ-20", changes={EPOCHS: [1]}, says="trainer.epochs=a list; the trainer wants"),
     Fails(check="OBJ-20", changes={EPOCHS: {"first": 1}}, says="trainer.epochs=a mapping"),
+    *(
+        Fails(check="OBJ-20", changes={f"skyrl.{path}": float("nan")}, says=f"{path} is not a number (.nan)")
+        for path in (
+            "generator.sampling_params.temperature",
+            "trainer.algorithm.kl_loss_coef",
+            "trainer.policy.optimizer_config.max_grad_norm",
+        )
+    ),
     Fails(check="OBJ-20", changes={LR: float("nan"), EPOCHS: float("nan")}, says="epochs=nan, a float"),
     Fails(
         check="OBJ-20",
@@ -478,6 +486,15 @@ PASSING = (
     # Reported elsewhere: GEO-19.
     Passes(check="OBJ-04", changes={f"{TRAINER}.placement": 3}),
     Passes(check="OBJ-20", changes={f"{TRAINER}.placement": 3}),
+    # What composition writes: the records of inputs (launch-document.md §2, MarinSkyRL launch_config.py@00ee4e42).
+    Passes(
+        check="OBJ-20",
+        changes=_RESOLVED
+        | {
+            "skyrl.data.train_data": document("smoke")["inputs"]["train_data"],
+            "skyrl.data.val_data": document("smoke")["inputs"]["validation_data"],
+        },
+    ),
     *(
         Passes(check="OBJ-11", changes={f"skyrl.{name}": {}})
         for name in ("trajectory_runner", "terminal_bench", "teachers", "teacher_routing", "config_groups")
