@@ -26,6 +26,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "sweep_launch_command",
         "launch the points of a sweep that are left; usually `bazel run //experiments/x:launch`",
     ),
+    "sweep-rehearse": (
+        "sweep_rehearse_command",
+        "rehearse the points of a sweep one after another; usually `bazel run //experiments/x:rehearse`",
+    ),
     "sweep-pin": (
         "sweep_pin_command",
         "write the versions of a sweep's points into their ledger; usually `bazel run //experiments/x:pin`",
@@ -101,18 +105,11 @@ def run(arguments: Sequence[str]) -> int:
     # Nothing that is imported becomes garbage; looking for it takes a tenth of the start.
     gc.disable()
     # Not for --help, which needs none of it and is read most often.
-    import argparse
-
-    from absl.flags import argparse_flags
+    from tools.launcher.cli.flag_parser import flag_parser
 
     module = importlib.import_module(f"tools.launcher.cli.{COMMANDS[name][0]}")
     gc.enable()
-    parser = argparse_flags.ArgumentParser(
-        prog=f"launcher {name}",
-        description=module.DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        inherited_absl_flags=None,
-    )
+    parser = flag_parser(f"launcher {name}", module.DESCRIPTION)
     module.add_arguments(parser)
     status: int = module.run(parser.parse_args(rest))
     return status

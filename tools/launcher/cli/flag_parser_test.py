@@ -2,8 +2,12 @@
 
 import argparse
 import contextlib
+import fcntl
 import io
+import os
+import struct
 import sys
+import termios
 
 import pytest
 from absl.flags import argparse_flags
@@ -54,6 +58,25 @@ def test_every_call_is_answered_as_by_absl(arguments):
     ours = answer(flag_parser, arguments)
     assert ours == answer(absl_parser, arguments)
     assert any(ours[1:]) != isinstance(ours[0], argparse.Namespace)
+
+
+@pytest.mark.parametrize("columns", ["", "0", "-3", "wide", "12", "40", "200"])
+def test_help_is_as_wide_as_that_of_absl(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert answer(flag_parser, ["--help"]) == answer(absl_parser, ["--help"])
+
+
+def test_help_is_as_wide_as_the_terminal(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    main, side = os.openpty()
+    with os.fdopen(main), os.fdopen(side, "w") as terminal:
+        monkeypatch.setattr(sys, "__stdout__", terminal)
+        answers = []
+        for width in (60, 132, 0):
+            fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
+            answers.append(answer(flag_parser, ["--help"]))
+            assert answers[-1] == answer(absl_parser, ["--help"])
+        assert len(set(answers)) == 3
 
 
 if __name__ == "__main__":

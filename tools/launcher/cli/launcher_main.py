@@ -2,7 +2,7 @@
 
 import sys
 
-from tools.launcher.cli.process_boundary import run_as_process
+from tools.launcher.cli.process_boundary import leave, run_as_process
 
 
 def main() -> int:
@@ -14,4 +14,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_as_process(main))
+    leave(run_as_process(main))

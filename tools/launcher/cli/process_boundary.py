@@ -22,7 +22,7 @@ def run_as_process(command: Callable[[], int]) -> int:
     # An exception, so that what must be put back (a lock, the terminal's cursor) is put back.
     signal.signal(signal.SIGTERM, _raise_terminated)
     try:
-        status = command()
+        status = _status_of(command)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -36,10 +36,27 @@ def run_as_process(command: Callable[[], int]) -> int:
 def leave(status: int) -> None:
     """End the process with `status`, at once.
 
-    Python would first take every module apart, which no program here has a use for that has only read and printed.
+    Python would first take every module apart. That is of no use to a program whose files, connections and threads
+    end with the command, and Ctrl-C meanwhile prints a traceback.
     """
-    sys.stderr.flush()
+    # What is done is done. Only who interrupted it may do so once more: a reader of the rest may never read on.
+    signal.signal(signal.SIGINT, signal.SIG_DFL if status == exit_codes.INTERRUPTED else signal.SIG_IGN)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # Nobody reads it.
+            continue
     os._exit(status)
+
+
+def _status_of(command: Callable[[], int]) -> int:
+    """Run it; an exit by exception, such as that of `--help`, is a status like any other."""
+    try:
+        return command()
+    except SystemExit as ended:
+        if isinstance(ended.code, int):
+            return ended.code
+        raise
 
 
 def _open_missing_streams() -> None:

@@ -128,5 +128,49 @@ def test_a_program_can_end_at_once_with_all_it_printed():
     assert (done.returncode, done.stdout, done.stderr) == (3, "done\n", "said")
 
 
+INTERRUPTED_AT_THE_END = """
+import atexit, os, signal
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+"""
+
+
+@pytest.mark.parametrize("program", ["launcher", "lint", "pin", "plan", "report"])
+def test_ctrl_c_just_as_a_program_ends_changes_nothing(tmp_path, program):
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED_AT_THE_END)
+    done = subprocess.run(
+        [sys.executable, "-m", f"tools.launcher.cli.{program}_main", "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": ":".join([str(tmp_path), *sys.path])},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "usage: " in done.stdout
+
+
+def test_what_an_interrupted_program_has_printed_is_not_lost():
+    code = (
+        "from tools.launcher.cli.process_boundary import leave\n"
+        "import os, signal, sys\n"
+        "def command():\n"
+        "    print('so far')\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "leave(run_as_process(command))"
+    )
+    done = python(code)
+    assert (done.returncode, done.stdout, done.stderr) == (exit_codes.INTERRUPTED, "so far\n", "")
+
+
+def test_an_end_by_exception_is_a_status_and_a_reader_may_be_gone():
+    code = (
+        "import sys\ndef command():\n    print('x' * 9)\n    sys.exit(5)\nsys.exit(run_as_process(command))"
+    )
+    assert python(code).returncode == 5
+    process = started("    time.sleep(0.2)\n    print('help')\n    sys.exit(0)", stdout=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait() == exit_codes.OUTPUT_CLOSED
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, *sys.argv[1:]]))

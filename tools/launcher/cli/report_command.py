@@ -2,13 +2,11 @@
 
 import os
 import sys
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from absl.flags import argparse_flags
-
 from tools.launcher.cli import exit_codes
+from tools.launcher.cli.flag_parser import flag_parser
 from tools.launcher.cli.runfiles_paths import WrongFile, add_target_files, located
 from tools.launcher.cli.typed_paths import typed_path, workspace
 
@@ -24,12 +22,7 @@ _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 def run(arguments: Sequence[str]) -> int:
     """Print the page's path and open it, or copy it. Returns the exit status."""
-    parser = argparse_flags.ArgumentParser(
-        prog="report",
-        description=_DESCRIPTION,
-        formatter_class=RawDescriptionHelpFormatter,
-        inherited_absl_flags=None,
-    )
+    parser = flag_parser("report", _DESCRIPTION)
     add_target_files(parser, ("report",))
     parser.add_argument("--no-open", action="store_true", help="print the path and nothing else")
     parser.add_argument("--output", metavar="PATH", help="copy the page to this file, and name that")

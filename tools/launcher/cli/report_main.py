@@ -2,8 +2,16 @@
 
 import sys
 
-from tools.launcher.cli.process_boundary import run_as_process
-from tools.launcher.cli.report_command import run
+from tools.launcher.cli.process_boundary import leave, run_as_process
+
+
+def main() -> int:
+    """Run the command line of this process and return its exit status."""
+    # Imported inside the boundary, so that Ctrl-C while it loads is no traceback either.
+    from tools.launcher.cli.report_command import run
+
+    return run(sys.argv[1:])
+
 
 if __name__ == "__main__":
-    sys.exit(run_as_process(lambda: run(sys.argv[1:])))
+    leave(run_as_process(main))
