@@ -1,20 +1,18 @@
-"""The pages for people: sentences that the programs say, commands and flags that exist, a workflow that can run."""
+"""The pages for people: sentences that the programs say, commands and flags that exist."""
 
 import ast
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from tests.docs.markdown import commands, documents
+from tests.docs.workflow import FILE as WORKFLOW
 from tools.launcher.cli.commands import COMMANDS
 from tools.launcher.cli.completion_words import command_words
 
 OPERATOR = Path("docs/operator.md")
-WORKFLOW = Path("docs/ci/github-actions.yaml")
 WORDS = {command.name: command for command in command_words()}
 LAUNCHER = re.compile(r"//tools/launcher -- ([\w-]+)((?: [^\n`|>]+)?)")
 FLAG = re.compile(r"(?<!\S)(--[\w-]+)")
@@ -67,60 +65,6 @@ def test_commands_and_flags_that_pages_name_exist(page, command, rest):
     known = {word.name for word in WORDS[command].flags}
     unknown = [flag for flag in FLAG.findall(rest.partition(" #")[0]) if flag not in known]
     assert unknown == [], f"{page}: {command}{rest}"
-
-
-def workflow() -> dict[str, Any]:
-    content = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
-    assert isinstance(content, dict)
-    return content
-
-
-def scripts() -> list[str]:
-    return [step["run"] for job in workflow()["jobs"].values() for step in job["steps"] if "run" in step]
-
-
-def test_the_workflow_has_its_parts():
-    content = workflow()
-    assert set(content["on"]) == {"pull_request", "push"}
-    assert list(content["jobs"]) == ["test", "affected", "comment", "lint"]
-    for name, job in content["jobs"].items():
-        assert set(job.get("needs", "").split()) <= set(content["jobs"]), name
-        for step in job["steps"]:
-            assert "run" in step or re.fullmatch(r"[\w-]+(/[\w-]+)+@v\d+", step["uses"]), step
-
-
-def test_only_the_jobs_that_must_may_write():
-    content = workflow()
-    assert content["permissions"] == {"contents": "read"}
-    writers = {
-        name: {what for what, may in job.get("permissions", {}).items() if may == "write"}
-        for name, job in content["jobs"].items()
-    }
-    assert writers == {
-        "test": set(),
-        "affected": set(),
-        "comment": {"pull-requests"},
-        "lint": {"security-events"},
-    }
-
-
-def test_its_scripts_take_nothing_from_the_event_but_by_variables():
-    # A title or branch name that is put into a script is a command of whoever wrote it.
-    assert not any("${{" in script for script in scripts())
-
-
-def test_its_scripts_call_what_there_is():
-    text = "\n".join(scripts())
-    calls = re.findall(r"tools/bazel (\w+)[^\n]*?(//[\w/.:]+)", text)
-    assert calls == [
-        ("test", "//..."),
-        ("run", "//tools/launcher"),
-        ("run", "//tools/launcher:lint"),
-    ]
-    (lint_flags,) = re.findall(r"//tools/launcher:lint -- ([^\n>]+)", text)
-    assert set(FLAG.findall(lint_flags)) <= {word.name for word in WORDS["lint"].flags}
-    assert all(file == "lint.sarif" for file in re.findall(r"\S+\.sarif", text))
-    assert "common:ci " in Path(".bazelrc").read_text(encoding="utf-8")
 
 
 def test_queries_are_one_line_each_and_every_page_is_linked():

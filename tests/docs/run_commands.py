@@ -4,7 +4,8 @@
     tests/docs/run_commands.py
 
 `tools/bazel test` commands are left to the caller, who runs `tools/bazel test //...`. Tutorials (tutorial.py) are taken
-as sessions. Ends with `N passed, N failed`.
+as sessions, and the steps of the workflow for GitHub Actions in a checkout of their own (workflow_run.py). Ends with
+`N passed, N failed`.
 """
 
 import os
@@ -20,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.docs.markdown import commands, documents  # noqa: E402
 from tests.docs.tutorial import steps, take  # noqa: E402
+from tests.docs.workflow_run import take_workflow  # noqa: E402
 
 SECONDS = 900
 
@@ -40,12 +42,13 @@ def main() -> int:
 
 
 def _results(shown: list[str], environ: dict[str, str]) -> Iterator[tuple[str, str | None]]:
-    """Every command with what went wrong, or None: single ones, then sessions, and what stops the local Iris."""
+    """Every command with what went wrong, or None: single ones, sessions, what stops the local Iris, the workflow."""
     last = [command for command in shown if command.endswith("local stop")]
     yield from ((command, _problem(command, environ)) for command in shown if command not in last)
     for document in documents(ROOT):
         yield from take(steps(document), ROOT, environ)
     yield from ((command, _problem(command, environ)) for command in last)
+    yield from take_workflow(ROOT, environ)
 
 
 def _problem(command: str, environ: dict[str, str]) -> str | None:

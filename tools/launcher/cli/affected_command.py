@@ -27,8 +27,9 @@ which are new or gone, and which do not build any more.
 
 A state is a git revision, or a file that a digest_manifest target built (it ends in .json). Without --head it
 is the working tree, built where you are. A revision is built once, in a checkout of its own below
-~/.cache/slipway with a Bazel server of its own; its digests are kept, so that the next call reads them. The
-first build of that checkout fetches and builds everything and takes minutes.
+~/.cache/slipway with a Bazel server of its own; its digests are kept, so that the next call reads them, and so
+are those of the working tree, for the revision that a commit of it makes. The first build of that checkout
+fetches and builds everything and takes minutes.
 
   recipe    something else is learned: it needs a new version, unless nobody launched the old one
   launch    the same recipe in another place, or with other limits

@@ -41,6 +41,10 @@ if command == "query":
     sys.stderr.write(state.get("said", ""))
     sys.exit(state.get("query", 0))
 flags = dict(word.split("=", 1) for word in arguments if "=" in word)
+with open(os.environ["CALLS"] + ".caches", "a") as log:
+    log.write(flags.get("--disk_cache", "none") + "\\n")
+for name in state.get("writes", []):
+    (here / name).write_text("written while it was built")
 made = here / "made"
 made.mkdir(exist_ok=True)
 events = [{"id": {"workspace": {}}, "workspaceInfo": {"localExecRoot": str(made)}}]
@@ -168,6 +172,59 @@ def test_files_that_are_not_committed_count(workspace, capsys):
     assert calls(workspace).count("build user False") == 2, "an edited tree is never kept"
 
 
+def test_what_was_asked_about_before_it_was_committed_is_no_work_as_a_base(workspace, capsys):
+    (workspace / "state.json").write_text(json.dumps(BEFORE))
+    (workspace / "new_file").write_text("x")
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    commit(workspace, BEFORE)
+    built = calls(workspace)
+    (workspace / "state.json").write_text(json.dumps(AFTER))
+    assert run(["affected", "--base=HEAD"]) == exit_codes.OK
+    assert calls(workspace)[len(built) :] == ["query user False", "build user False"]
+    assert "building the digests" not in capsys.readouterr().err.partition("\n")[2]
+
+
+@pytest.mark.parametrize(("writes", "states"), [([], 2), (["late"], 1)])
+def test_what_was_edited_while_it_was_built_is_not_kept(workspace, writes, states):
+    (workspace / "state.json").write_text(json.dumps(AFTER | {"writes": writes}))
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    assert len(list((workspace.parent / "cache" / "slipway" / "digests").iterdir())) == states
+
+
+def caches(workspace: Path) -> list[str]:
+    """What each build got as its disk cache."""
+    return (workspace.parent / "calls.caches").read_text().splitlines()
+
+
+def test_builds_find_the_results_of_each_other(workspace):
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    assert caches(workspace) == [str(workspace.parent / "cache" / "slipway" / "results")] * 2
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ("workspace/user.bazelrc", "build --disk_cache=/mine"),
+        ("workspace/user.bazelrc", "common:x --y --disk_cache="),
+        ("home/.bazelrc", "build --disk_cache=/mine"),
+    ],
+)
+def test_a_folder_for_results_that_the_user_has_chosen_stays(workspace, monkeypatch, place, line):
+    monkeypatch.setenv("HOME", str(workspace.parent / "home"))
+    (workspace.parent / "home").mkdir()
+    (workspace.parent / place).write_text(f"# --disk_cache\n{line}\n")
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    assert caches(workspace) == ["none"] * 2
+
+
+def test_a_folder_for_results_that_is_asked_for_is_taken(workspace):
+    (workspace / "user.bazelrc").write_text("# build --disk_cache=/mine\n")
+    assert run(["affected", "--base=HEAD~1", "--bazel-flag=--disk_cache=/asked"]) == exit_codes.OK
+    assert caches(workspace) == ["/asked"] * 2
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    assert len(set(caches(workspace))) == 2, "a comment chooses nothing"
+
+
 def test_the_users_repository_is_as_before(workspace):
     (workspace / "staged").write_text("x")
     git(workspace, "add", "staged")
@@ -181,12 +238,15 @@ def test_the_users_repository_is_as_before(workspace):
                 ["worktree", "list"],
                 ["for-each-ref"],
                 ["stash", "list"],
+                ["count-objects", "-v"],
             )
         ]
 
     before = everything()
     assert run(["affected", "--base=HEAD~1", "--head=HEAD"]) == exit_codes.OK
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
     assert everything() == before
+    assert run(["affected", "--base=HEAD~1", "--head=HEAD", "--targets=//x/..."]) == exit_codes.OK
     (checkout,) = (workspace.parent / "cache" / "slipway" / "revisions").glob("*/checkout")
     assert (checkout / "user.bazelrc").read_text() == "build --x\n"
     assert json.loads((checkout / "state.json").read_text()) == AFTER

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from tools.launcher.cli.affected_bazel import Workspace
 from tools.launcher.cli.affected_build import build_manifest
 from tools.launcher.cli.affected_checkout import cache_folder, checkout_of, user_options
+from tools.launcher.cli.affected_shared import shared_results
+from tools.launcher.cli.affected_tree import tree_of_files
 from tools.launcher.cli.diff_git import GitProblem, commit_of, is_clean, tree_of
 from tools.launcher.cli.lint_inputs import printable_path, read_document
 from tools.launcher.compare.digest_manifest import DigestManifest, dump_manifest, load_manifest
@@ -35,6 +37,10 @@ class Question(NamedTuple):
     targets: str
     flags: tuple[str, ...]
     environ: Mapping[str, str]
+
+    def build_flags(self) -> tuple[str, ...]:
+        """Options for each build: those that were asked for, behind those of what the builds share."""
+        return (*shared_results(self.workspace, self.flags, self.environ), *self.flags)
 
     def cache_file(self, tree: str) -> Path:
         """Where the manifest of a tree is kept: digests follow from its files and what is asked alone."""
@@ -85,24 +91,29 @@ def state_of_revision(question: Question, revision: str) -> State:
         return State(name, kept)
     _say(f"building the digests of {name}, which are kept for the next call")
     with checkout_of(question.workspace, commit, question.environ) as checkout:
-        manifest = build_manifest(checkout._replace(flags=question.flags), question.targets)
+        manifest = build_manifest(checkout._replace(flags=question.build_flags()), question.targets)
     return State(name, _keep(question.cache_file(tree), manifest))
 
 
 def state_of_working_tree(question: Question) -> State:
     """Return the digests of the files as they are, built in the user's own workspace.
 
+    They are kept for the revision that a commit of these files would be.
+
     Raises:
         as `state_of_revision`.
     """
-    tree = tree_of(question.workspace, "HEAD") if is_clean(question.workspace) else None
-    kept = _kept(question.cache_file(tree)) if tree is not None else None
-    if kept is not None:
-        return State(WORKING_TREE, kept)
-    manifest = build_manifest(Workspace(question.workspace, flags=question.flags), question.targets)
+    if is_clean(question.workspace):
+        tree = tree_of(question.workspace, "HEAD")
+        kept = _kept(question.cache_file(tree)) if tree is not None else None
+        if kept is not None:
+            return State(WORKING_TREE, kept)
+    before = tree_of_files(question.workspace)
+    built = Workspace(question.workspace, flags=question.build_flags())
+    manifest = build_manifest(built, question.targets)
     # It may have been edited while it was built.
-    if tree is not None and is_clean(question.workspace) and tree_of(question.workspace, "HEAD") == tree:
-        _keep(question.cache_file(tree), manifest)
+    if before is not None and tree_of_files(question.workspace) == before:
+        _keep(question.cache_file(before), manifest)
     return State(WORKING_TREE, manifest)
 
 

@@ -12,7 +12,7 @@ stand in, unless you have a program called so. Print it once into a file, and ha
 
   bash   . ~/.launcher.bash in ~/.bashrc
   zsh    . ~/.launcher.zsh in ~/.zshrc, below compinit
-  fish   ~/.config/fish/completions/launcher.fish, and it is read by itself
+  fish   ~/.config/fish/conf.d/launcher.fish, and it is read by itself
 
 examples:
   tools/bazel run //tools/launcher -- completion bash > ~/.launcher.bash

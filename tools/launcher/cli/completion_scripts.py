@@ -28,6 +28,11 @@ _FISH_FUNCTION = f"""type -q launcher; or function launcher
     set root (string replace -r '/[^/]*$' '' -- $root)
   end
   $root/{_RUN} $argv
+end
+# Not __fish_seen_subcommand_from: `local status` has the word of another command.
+function __launcher_command
+  set -l typed (commandline -opc)
+  test (count $typed) -gt 1; and test "$typed[2]" = $argv[1]
 end"""
 
 _BASH = """_launcher() {{
@@ -50,8 +55,8 @@ complete -o default -F _launcher launcher
 """
 
 _ZSH = """_launcher() {{
-  local -a words_here
-  local word=$words[CURRENT] before=$words[CURRENT-1] command=$words[2]
+  local -a words_here choices_here
+  local files_here= word=$words[CURRENT] before=$words[CURRENT-1] command=$words[2]
   if (( CURRENT == 2 )); then
     words_here=(
 {commands}
@@ -69,9 +74,13 @@ _ZSH = """_launcher() {{
   case $command in
 {flags}
   esac
-  [[ $word == -* ]] && {{ _describe flag words_here; return; }}
-  compadd -- $choices_here
-  _files
+  if [[ $word != -* ]] && (( $#choices_here )); then
+    compadd -- $choices_here
+  elif [[ $word != -* && -n $files_here ]]; then
+    _files
+  else
+    _describe flag words_here
+  fi
 }}
 compdef _launcher launcher
 """
@@ -119,7 +128,9 @@ def zsh_script(commands: Sequence[CommandWords]) -> str:
     for command in commands:
         described = " ".join(_quoted(f"{word.name}:{word.help}") for word in command.flags)
         choices = " ".join(choice for word in command.positional for choice in word.choices)
-        flags.append(f"    {command.name}) words_here=({described}); local -a choices_here=({choices}) ;;")
+        more = f" choices_here=({choices})" if choices else ""
+        more += " files_here=yes" if any(word.takes_path for word in command.positional) else ""
+        flags.append(f"    {command.name}) words_here=({described}){more} ;;")
     return (
         _HEAD.format(shell="zsh")
         + _FUNCTION
@@ -139,9 +150,10 @@ def fish_script(commands: Sequence[CommandWords]) -> str:
         "complete -c launcher -f",
     ]
     for command in commands:
-        seen = f"-n '__fish_seen_subcommand_from {command.name}'"
+        seen = f"-n '__launcher_command {command.name}'"
         lines.append(
-            f"complete -c launcher -n __fish_use_subcommand -a {command.name} -d {_fish(command.help)}"
+            "complete -c launcher -n 'test (count (commandline -opc)) -eq 1' "
+            f"-a {command.name} -d {_fish(command.help)}"
         )
         for word in command.flags:
             lines.append(

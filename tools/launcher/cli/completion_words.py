@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from tools.launcher.cli.commands import COMMANDS
 
-_PATHS = ("FILE", "DIR", "PATH")
-"""Names of values that are files or folders."""
+_PATHS = ("FILE", "FILE.md", "DIR", "PATH", "A", "B", "STATE")
+"""Names of values that are files or folders, or may be."""
 
 
 class Word(NamedTuple):
