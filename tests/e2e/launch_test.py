@@ -114,6 +114,32 @@ def test_verify_answers_with_evidence(state):
     assert len(facts) == 4
 
 
+def test_a_finished_run_is_not_relaunched_for_nothing(state):
+    events = record_of(state, "cat_count").events
+    done = here(state, "relaunch", "cat_count", "--authorize=ann: to be sure")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert " ended well at " in done.stderr and "give the experiment a new `version`" in done.stderr
+    assert record_of(state, "cat_count").events == events
+
+
+def test_an_import_is_verified_by_what_it_imports(state):
+    """It was called not verified, for want of a training."""
+    done = here(state, "launch", *files_of("cat_count"), "--stage=import")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "verified: yes" in done.stdout.splitlines()
+    verified = here(state, "verify", "cat_count.import")
+    assert verified.returncode == 0 and "  yes  imports_exist: " in verified.stdout, verified.stdout
+    (place,) = re.findall(r"evidence: local://(\S*qwen3\S*/\.artifact\.json)", verified.stdout)
+    (mark,) = (state / "objects").rglob(f"*/{place}")
+    content = mark.read_bytes()
+    mark.unlink()
+    gone = here(state, "verify", "cat_count.import")
+    mark.write_bytes(content)
+    assert gone.returncode == 1 and ".artifact.json is missing" in gone.stdout, gone.stdout
+    again = here(state, "verify", "cat_count.import")
+    assert again.returncode == 0, again.stdout
+
+
 def test_verify_says_no_when_the_export_is_gone(state):
     export = state / "objects/local/slipway/marin/slipway/cat-count-rl/2026.11.30/exports"
     hidden = export.with_name("hidden")
@@ -163,6 +189,8 @@ def test_a_run_is_watched_and_its_logs_are_read(state):
     assert last.stderr == "note: the run is succeeded; nothing more is written\n"
     none = here(state, "logs", "cat_count", "--task=7")
     assert (none.returncode, none.stderr) == (2, "error: --task=7: the run has 2 tasks, 0 to 1\n")
+    none = here(state, "logs", name, "--task=7")
+    assert (none.returncode, none.stderr) == (2, "error: --task=7: the run has one task, 0\n")
 
 
 def test_a_run_is_cancelled_with_its_child_and_relaunched_from_its_bundle(state):

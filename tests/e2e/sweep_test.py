@@ -59,5 +59,20 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(state, tmp_path):
     assert [record.events for record in list_records(FileStore(state / "store"))] == events
 
 
+def test_a_sweep_of_a_cluster_of_others_is_rehearsed_point_by_point(state, tmp_path):
+    status, flags = write_sweep(tmp_path, ("1", "2"), local=False)
+    assert status == 0
+    some = here(state, "sweep-rehearse", *flags, "--only=seed_2")
+    assert some.returncode == 0, some.stdout + some.stderr
+    assert some.stdout.splitlines()[-1] == "1 verified"
+
+    done = here(state, "sweep-rehearse", *flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("to be rehearsed: 1 of 2 points, ") for line in lines), done.stdout
+    assert "seed_1: verified (2/2 over)" in lines and lines[-1] == "2 verified"
+    assert submissions(state) == ["seeds_seed_2", "seeds_seed_1"]
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, *sys.argv[1:]]))

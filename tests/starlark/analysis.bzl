@@ -165,7 +165,7 @@ _POINTS = ["grid_lr_1e_6_seed_1", "grid_lr_1e_6_seed_2", "grid_lr_2e_6_seed_1"]
 
 def _sweep_targets_impl(ctx):
     env = unittest.begin(ctx)
-    verbs = {"grid." + verb: ["rl_verb", "manual"] for verb in ["launch", "pin", "plan"]}
+    verbs = {"grid." + verb: ["rl_verb", "manual"] for verb in ["launch", "pin", "plan", "rehearse"]}
     made = {name: kind_and_tags for name, kind_and_tags in ctx.attr.rules.items() if name.startswith("grid")}
     asserts.equals(env, verbs | {"grid": ["rl_sweep_table", "manual"]}, {
         name: kind_and_tags
@@ -214,7 +214,7 @@ def _sweep_verb_impl(ctx):
     files = [point + suffix for point in _POINTS for suffix in [".digest", ".graph.json", ".launch.yaml", ".plan.json"]]
     asserts.equals(
         env,
-        sorted(files + ["cluster.yaml", "grid.launch", "grid.sweep.json"]),
+        sorted(files + ["cluster.yaml", target.label.name, "grid.sweep.json"]),
         _runfiles_of_package(ctx, target),
     )
     return analysistest.end(env)

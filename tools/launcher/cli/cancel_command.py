@@ -145,7 +145,7 @@ def _show_outcome(outcome: CancelOutcome, store: ObjectStore, place: RunPlace) -
         was = works(outcome.was)
         print(f"was running: {', '.join(job.job_id for job in was) or 'nothing'}")
         print(f"remains: {_remaining(outcome.record, store, place)}")
-        store_flag = "" if place.place.keeps_own_store else f" --store={store.url}"
+        store_flag = "".join(f" {argument}" for argument in place.place.store_arguments(os.environ))
         print(
             f"to run the same document again: tools/bazel run //tools/launcher -- relaunch "
             f'{short_name(outcome.record)}{store_flag} --authorize="who: why"'

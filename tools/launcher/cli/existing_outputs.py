@@ -2,10 +2,10 @@
 
 from tools.launcher.coordinator.artifact_record import ArtifactMismatch, read_record, reusable
 from tools.launcher.coordinator.graph_file import read_graph, steps_up_to
-from tools.launcher.store.objects import Objects
+from tools.launcher.store.objects import ObjectReader
 
 
-def finished_steps(graph_json: bytes, stage: str, objects: Objects) -> frozenset[str]:
+def finished_steps(graph_json: bytes, stage: str, objects: ObjectReader) -> frozenset[str]:
     """Return `name@version` of the plan's steps that a coordinator would reuse and not make again.
 
     Args:
@@ -15,7 +15,7 @@ def finished_steps(graph_json: bytes, stage: str, objects: Objects) -> frozenset
     return frozenset(step.address for step in steps if reusable(step, read_record(objects, step)))
 
 
-def contradiction(graph_json: bytes, stage: str, objects: Objects) -> str | None:
+def contradiction(graph_json: bytes, stage: str, objects: ObjectReader) -> str | None:
     """Say which step of the plan would be stopped by what lies at its output path.
 
     The coordinator asks the same before each step; asked here, the answer costs no job.

@@ -21,6 +21,7 @@ from tools.launcher.cli.launch_place import LaunchPlace
 from tools.launcher.cli.launch_question import NOT_SUBMITTED, Stakes, agree_here
 from tools.launcher.cli.launch_stage import looked_for_only, refuse_unmade, require_stage, trains
 from tools.launcher.cli.launch_waiting import said_if_slow
+from tools.launcher.cli.relaunch_finished import refuse_finished
 from tools.launcher.cli.run_checkpoints import resume_text, resume_text_if_any
 from tools.launcher.cli.shipped_requirements import coordinator_requirements
 from tools.launcher.documents.longest_run import longest_run
@@ -42,7 +43,7 @@ from tools.launcher.submit.gates.labels import verb_target
 from tools.launcher.submit.gates.overrides import collect_overrides
 from tools.launcher.submit.gates.shape import shape_of
 from tools.launcher.submit.machine import SubmitOutcome, complete, decided_before, submit_once
-from tools.launcher.submit.relaunch import prepare_relaunch, refuse_repinned
+from tools.launcher.submit.relaunch import RelaunchRefused, prepare_relaunch, refuse_repinned
 from tools.launcher.submit.request import IRIS_USER, LaunchFacts, run_key
 from tools.launcher.submit.source_state import SourceState, read_source_state
 from tools.launcher.submit.stage_steps import RL_KIND, steps_of_stage
@@ -218,6 +219,8 @@ def launch(launching: Launching, flags: Any, *, agreeing: str | None = None) -> 
     if contradicted is not None:
         sys.stderr.write(f"refused: {contradicted}. Nothing was submitted\n")
         return exit_codes.REFUSED
+    if newest is not None and flags.relaunch:
+        refuse_finished(newest, files, place, launching.stage)
     with opened(place, launching.gang) as cluster:
         if newest is not None and newest.state.is_live and not flags.relaunch:
             # It has its job: whatever the gates say now, nothing is submitted, and nobody needs to agree.
@@ -351,20 +354,32 @@ def dry_run_text(launching: Launching, flags: Any) -> str:
     """Return the exact requests of a launch, and what it would resume from or be refused for."""
     place, files = launching.place, launching.files
     newest, attempt = 0, "the first attempt; whether there are others is not asked of the store"
+    refused = contradicted_by(launching)
     if launching.seen_ordinal:
         newest, attempt = launching.seen_ordinal, f"attempts on record: {launching.seen_ordinal}"
     elif place.store_url.startswith("file:"):
         earlier = earlier_attempts(launching, place.open_store())
         newest = max((record.key.ordinal for record in earlier), default=0)
         attempt = f"attempts on record: {newest}"
+        if flags.relaunch and refused is None:
+            refused = _relaunch_refused(launching, earlier)
     facts = launching.facts(max(newest + (1 if flags.relaunch else 0), 1), {})
-    contradicted = contradicted_by(launching)
     outlook = (
-        resumption(launching, facts.ordinal)
-        if contradicted is None
-        else f"a launch would be refused: {contradicted}\n"
+        resumption(launching, facts.ordinal) if refused is None else f"a launch would be refused: {refused}\n"
     )
     return outlook + requests_text(files.bundle, files.digests.launch, facts, attempt=attempt)
+
+
+def _relaunch_refused(launching: Launching, earlier: Sequence[RunRecord]) -> str | None:
+    """Return why a new attempt after these, oldest first, would have nothing to do; None if it would."""
+    if not earlier:
+        return None
+    newest = max(earlier, key=lambda record: record.key.ordinal)
+    try:
+        refuse_finished(newest, launching.files, launching.place, launching.stage)
+    except RelaunchRefused as refused:
+        return str(refused)
+    return None
 
 
 def earlier_attempts(launching: Launching, store: ObjectStore) -> list[RunRecord]:

@@ -60,6 +60,12 @@ class LaunchPlace(BaseModel):
         """True if the store is the local Iris's own, which commands look into by themselves."""
         return self.state is not None and self.store_url == LocalEnvironment(state=self.state).store_url
 
+    def store_arguments(self, environ: Mapping[str, str]) -> tuple[str, ...]:
+        """Return what a later command needs to look into this store; nothing if it does so by itself."""
+        return (
+            () if self.keeps_own_store and not environ.get(STORE_VARIABLE) else (f"--store={self.store_url}",)
+        )
+
     def open_store(self) -> ObjectStore:
         """Open the store. Raises StoreError if the address cannot be used."""
         return open_store(self.store_url)

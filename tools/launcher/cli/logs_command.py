@@ -168,7 +168,9 @@ class _Logs:
         job = self._gateway.describe(sources[-1].job_id)
         if job is None or not job.tasks or self._flags.task < len(job.tasks):
             return ""
-        return f"--task={self._flags.task}: the run has {len(job.tasks)} tasks, 0 to {len(job.tasks) - 1}"
+        count = len(job.tasks)
+        known = "one task, 0" if count == 1 else f"{count} tasks, 0 to {count - 1}"
+        return f"--task={self._flags.task}: the run has {known}"
 
     def _explain(self, record: RunRecord, sources: Sequence[Source]) -> None:
         """Say why there is no line."""

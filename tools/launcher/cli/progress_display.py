@@ -61,6 +61,7 @@ def in_lines(stream: TextIO, looks: Iterable[Progress]) -> Progress:
 def in_live_table(stream: TextIO, looks: Iterable[Progress]) -> Progress:
     """Show a table that changes in place, and leave its last state there; see `Display`."""
     from rich.console import Console
+    from rich.constrain import Constrain
     from rich.live import Live
 
     last: Sighting | None = None
@@ -68,7 +69,8 @@ def in_live_table(stream: TextIO, looks: Iterable[Progress]) -> Progress:
     def table() -> "RenderableType":
         if last is None:
             return "waiting for the coordinator"
-        return watch_table(last, time.monotonic(), utc_now())
+        # A terminal writes ^C behind the last line: there has to be room for it, or the table moves down a line.
+        return Constrain(watch_table(last, time.monotonic(), utc_now()), max(console.width - len("^C"), 1))
 
     console = Console(file=stream, highlight=False)
     with Live(console=console, get_renderable=table, refresh_per_second=REFRESHES_PER_SECOND) as live:

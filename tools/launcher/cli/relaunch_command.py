@@ -18,6 +18,7 @@ from tools.launcher.cli.launch_arguments import (
 from tools.launcher.cli.launch_flow import Launching, check_reasons, launch
 from tools.launcher.cli.launch_place import LOCAL_CLUSTER
 from tools.launcher.cli.launch_stage import refuse_unmade
+from tools.launcher.cli.relaunch_finished import refuse_finished
 from tools.launcher.cli.run_place import add_run_arguments, credentials_of, place_of, store_of
 from tools.launcher.cli.run_selection import NoSuchRun, find_run, short_name
 from tools.launcher.cli.runfiles_paths import WrongFile, read_located
@@ -33,7 +34,8 @@ from tools.launcher.submit.source_state import read_source_state
 
 DESCRIPTION = """Starts a new attempt of a recorded run: the same bundle, whose digest is checked, on the same
 cluster. Nothing is built anew. It is refused while an attempt lives or may live, and once the version was
-launched with another runtime. What it will resume from is said first.
+launched with another runtime. What it will resume from is said first. A run that ended well is not relaunched as long as
+what it made is there: a new attempt would only reuse it. To train anew, publish a new version.
 
 examples:
   tools/bazel run //tools/launcher -- relaunch cat_count --authorize="ann: node fault, agreed with ops"
@@ -70,6 +72,8 @@ def run(flags: Any) -> int:
     check_reasons(files.bundle, flags)
     stage = record.stage or files.graph["default_stage"]
     refuse_unmade(files, where.place, stage)
+    newest = _newest(store, record)
+    refuse_finished(newest, files, where.place, stage)
     launching = Launching(
         files=files,
         place=where.place,
@@ -77,7 +81,7 @@ def run(flags: Any) -> int:
         credentials=credentials_of(record),
         source=source,
         authorized=authorized,
-        seen_ordinal=_newest_ordinal(store, record),
+        seen_ordinal=newest.key.ordinal,
     )
     launch_flags = argparse.Namespace(
         **{**vars(flags), "relaunch": True, "budget": flags.budget or shipped_budget()}
@@ -107,9 +111,13 @@ def _files(record: RunRecord, store: ObjectStore, flags: Any) -> ExperimentFiles
     return files_of_bundle(bundle, _card(record, flags), source=f"the bundle of {short_name(record)}")
 
 
-def _newest_ordinal(store: ObjectStore, record: RunRecord) -> int:
-    same = [one.key for one in list_records(store, record.key.experiment)]
-    return max(key.ordinal for key in same if key.launch_digest == record.key.launch_digest)
+def _newest(store: ObjectStore, record: RunRecord) -> RunRecord:
+    """Return the newest attempt of the run's document."""
+    same = list_records(store, record.key.experiment)
+    return max(
+        (one for one in same if one.key.launch_digest == record.key.launch_digest),
+        key=lambda one: one.key.ordinal,
+    )
 
 
 def _card(record: RunRecord, flags: Any) -> ClusterCard:

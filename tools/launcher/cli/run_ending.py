@@ -4,9 +4,10 @@ What verifying needs is imported when it begins: a launch gets here long after i
 """
 
 import contextlib
+import os
+import shlex
 import sys
 
-from tools.launcher.cli import exit_codes
 from tools.launcher.cli.launch_place import LaunchPlace
 from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.documents.printable import printable, printable_lines
@@ -18,14 +19,10 @@ from tools.launcher.store.records import RunRecord, RunState, record_prefix
 def verify_and_show(
     record: RunRecord, place: LaunchPlace, store: ObjectStore, gateway: IrisGateway | None, who: str
 ) -> int:
-    """Verify a run that has ended, write the answer to its record, show both, and return the exit status.
-
-    A run whose stage trains nothing is not verified: it ended well or it did not.
-    """
+    """Verify a run that has ended, write the answer to its record, show both, and return the exit status."""
     from tools.launcher.cli.run_objects import objects_of
     from tools.launcher.cli.run_place import RunPlace, looking
     from tools.launcher.cli.verification_answer import answered
-    from tools.launcher.observe.run_files import run_files
     from tools.launcher.observe.verify import verify_run
 
     print(printable(f"coordinator job: {record.coordinator_job_id}"))
@@ -36,25 +33,19 @@ def verify_and_show(
     print(f"record: {place.store_url}/{record_prefix(record.key)}")
     if place.object_root_url is not None:
         print(f"files: s3://, gs:// and local:// addresses are folders below {place.object_root_url}")
+    if record.state is RunState.FAILED and record.cancel_requests:
+        asked = record.cancel_requests[-1].facts.get("authorized")
+        sys.stderr.write(
+            printable_lines(f"its cancellation was asked for by {asked}, and is not seen to be done\n")
+        )
     if record.reason:
         sys.stderr.write(f"run {record.state.value}: {printable_lines(record.reason)}\n")
         if _may_go_better(record):
+            named = shlex.join([record.key.short_name, *place.store_arguments(os.environ)])
             sys.stderr.write(
-                'to try the same document again: the same command with --relaunch --authorize="who: why" '
-                '(through Bazel: `-- --relaunch --authorize="who: why"`); it resumes from the newest whole '
-                "checkpoint\n"
+                f"to try the same document again: tools/bazel run //tools/launcher -- relaunch {named} "
+                '--authorize="who: why"; it resumes from the newest whole checkpoint\n'
             )
-    if run_files(record, store).rl_step is None:
-        # Its end is the whole answer. One on record would stand for a training to whoever asks for a smoke.
-        if record.state is not RunState.SUCCEEDED:
-            return exit_codes.FAILED
-        made = ", ".join(record.artifacts)
-        print(
-            printable(
-                f"stage {record.stage}: its steps are done and none trains, so there is nothing to verify: {made}"
-            )
-        )
-        return exit_codes.OK
     with contextlib.ExitStack() as stack:
         if gateway is None and not place.is_local:
             # The record alone decided the launch; what Iris still knows of its tasks belongs to the answer.

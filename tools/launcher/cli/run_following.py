@@ -4,6 +4,7 @@ What following needs is imported when it begins: after a submission the job is o
 takes longer to start it.
 """
 
+import os
 import shlex
 import shutil
 import sys
@@ -20,7 +21,7 @@ from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.local.control import status
 from tools.launcher.iris.local.state import LocalClusterError
 from tools.launcher.store.object_store import ObjectStore
-from tools.launcher.store.records import RunKey, RunState, record_prefix, reload_record
+from tools.launcher.store.records import RunKey, RunRecord, RunState, record_prefix, reload_record
 from tools.launcher.store.remembered_reads import RememberedReads
 from tools.launcher.submit.settle import settle
 
@@ -43,6 +44,12 @@ FULL_DISK_BYTES = 2**20
 
 CHECKPOINT_SECONDS = 5.0
 """How long a bucket may take to tell the newest checkpoint. Meanwhile nothing else is looked at."""
+
+CANCELLED_SECONDS = 15.0
+"""How long whoever cancels a run may take from the end of its coordinator to the last word."""
+
+SETTLED_SECONDS = 0.5
+"""Pause between two looks for that word."""
 
 
 def follow_to_end(
@@ -105,14 +112,26 @@ def follow_to_end(
     record = reload_record(store, key)
     if gateway is not None:
         record = settle(store, gateway, record, who)
-    return verify_and_show(record, place, store, gateway, who)
+    return verify_and_show(_seen_cancelled(store, record), place, store, gateway, who)
+
+
+def _seen_cancelled(store: ObjectStore, record: RunRecord) -> RunRecord:
+    """Return a run that ended while it was being cancelled as whoever cancels it leaves it.
+
+    Its coordinator fails for want of a child that was ended; that it was cancelled is written down once every job
+    has ended, a moment later.
+    """
+    deadline = time.monotonic() + CANCELLED_SECONDS
+    while record.state is RunState.FAILED and record.cancel_requests and time.monotonic() < deadline:
+        time.sleep(SETTLED_SECONDS)
+        record = reload_record(store, record.key)
+    return record
 
 
 def watch_command(key: RunKey, place: LaunchPlace) -> str:
     """Return the command that watches a run from anywhere that has its store."""
     words = ["tools/bazel", "run", "//tools/launcher", "--", "watch", key.short_name]
-    if not place.keeps_own_store:
-        words.append(f"--store={place.store_url}")
+    words += place.store_arguments(os.environ)
     if not place.is_local and place.route.controller is not None:
         words.append(f"--controller={place.route.controller}")
     return shlex.join(words)

@@ -72,7 +72,7 @@ def _fitting(store: ObjectStore, wanted: str | None) -> tuple[RecordEntry, ...]:
         experiment = (wanted or "").partition("/")[0]
         near = [entry for entry in entries if entry.key.experiment == experiment] or entries
         known = listed(sorted({entry.key.short_name for entry in near}))
-        raise NoSuchRun(f"no run on record fits '{wanted}'. On record: {known}")
+        raise NoSuchRun(f"no run on record fits '{wanted}'. On record: {known} (in the store {store.url})")
     return fitting
 
 

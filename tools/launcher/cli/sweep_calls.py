@@ -37,6 +37,7 @@ class Calls:
         place: LaunchPlace,
         reports: Mapping[str, GateReport],
         at_most: int | None,
+        of: int,
     ) -> None:
         """Prepare.
 
@@ -44,6 +45,7 @@ class Calls:
             store, gateway, place: where the points go.
             reports: the gates of each point that is submitted.
             at_most: so many points have a job at a time; None: any number.
+            of: how many points the sweep has; those that are not submitted or followed are over.
         """
         self.ends: dict[str, Ended] = {}
         self._store, self._gateway, self._place = store, gateway, place
@@ -51,6 +53,7 @@ class Calls:
         self._work: deque[Work] = deque()
         self._following: dict[str, Following] = {}
         self._changed_at = time.monotonic()
+        self._of, self._over = of, of
 
     def run(self, work: Sequence[Work]) -> None:
         """Submit every point and follow it to its end.
@@ -66,6 +69,7 @@ class Calls:
 
     def submit(self, work: Sequence[Work]) -> None:
         """Submit points as long as there is room."""
+        self._over = self._of - len(work)
         # Those that have a job take their places first.
         self._work.extend(sorted(work, key=lambda one: one.kind != "follow"))
         self._begin()
@@ -171,4 +175,5 @@ class Calls:
 
     def _end(self, name: str, ended: Ended) -> None:
         self.ends[name] = ended
-        print(f"{name}: {ended.word}", flush=True)
+        self._over += 1
+        print(f"{name}: {ended.word} ({self._over}/{self._of} over)", flush=True)

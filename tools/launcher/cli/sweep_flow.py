@@ -19,7 +19,7 @@ from tools.launcher.cli.sweep_calls import Calls
 from tools.launcher.cli.sweep_ends import Ended, show_ends
 from tools.launcher.cli.sweep_gates import missing_words, show_together
 from tools.launcher.cli.sweep_records import TO_RELAUNCH, TO_SUBMIT, PointState, Standing, standings
-from tools.launcher.cli.sweep_table import SweepTable, gpu_hours, sweep_text
+from tools.launcher.cli.sweep_table import Doing, SweepTable, gpu_hours, sweep_text
 from tools.launcher.cli.sweep_work import PointLaunch, Work, sorted_out
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.jobs import IrisError
@@ -61,13 +61,16 @@ class SweepStakes(BaseModel):
         )
 
 
-def launch_points(sweep: Sweep, points: Sequence[PointLaunch], flags: Any) -> int:
+def launch_points(
+    sweep: Sweep, points: Sequence[PointLaunch], flags: Any, *, doing: Doing = "launched"
+) -> int:
     """Bring every point to its end and verify it, as far as that is left to do.
 
     Args:
         sweep: what is shown of it.
         points: its points, which all go to one place.
         flags: of `sweep-launch`.
+        doing: what is said to be done with them.
 
     Returns:
         an exit status.
@@ -79,11 +82,11 @@ def launch_points(sweep: Sweep, points: Sequence[PointLaunch], flags: Any) -> in
             check_offered(each.launching.gang)
     sys.stdout.write(looked_for_only(points[0].launching.files, place, points[0].launching.stage))
     if flags.dry_run:
-        return _dry_run(sweep, points, flags)
+        return _dry_run(sweep, points, flags, doing)
     with said_if_slow(f"reading the records in {place.store_url}"):
         store = place.open_store()
         found = standings(store, sweep.points, runtime=place.runtime, stage=flags.stage)
-    _show_table(sweep, place, found, place.store_url, _submits(flags))
+    _show_table(sweep, place, found, place.store_url, _submits(flags), doing)
     todo = sorted_out(points, found, store, relaunch=flags.relaunch)
     work = [what for what in todo.values() if isinstance(what, Work)]
     ends = {name: what for name, what in todo.items() if isinstance(what, Ended)}
@@ -119,7 +122,7 @@ def _work_through(
         _say_what_is_resumed(one)
     if new and not place.is_local:
         agree_here(_stakes(sweep, points, new), yes=flags.yes, command=_agreeing_command(sweep, flags))
-    calls = Calls(store, gateway, place, reports, flags.at_most)
+    calls = Calls(store, gateway, place, reports, flags.at_most, of=len(points))
     try:
         if flags.detach:
             calls.submit(work)
@@ -138,8 +141,11 @@ def _show_table(
     found: tuple[Standing, ...] | None,
     records: str,
     submits: frozenset[PointState],
+    doing: Doing,
 ) -> None:
-    table = SweepTable(sweep=sweep, cluster=place.cluster, standings=found, records=records, submits=submits)
+    table = SweepTable(
+        sweep=sweep, cluster=place.cluster, standings=found, records=records, submits=submits, doing=doing
+    )
     sys.stdout.write(sweep_text(table))
     sys.stdout.flush()
 
@@ -176,14 +182,14 @@ def _agreeing_command(sweep: Sweep, flags: Any) -> str:
     return f"tools/bazel run {verb_target(sweep.sweep, 'launch')} -- {shlex.join(typed)}"
 
 
-def _dry_run(sweep: Sweep, points: Sequence[PointLaunch], flags: Any) -> int:
+def _dry_run(sweep: Sweep, points: Sequence[PointLaunch], flags: Any, doing: Doing) -> int:
     """Show what a launch would do: no server is asked, nothing is written or started."""
     place = points[0].launching.place
     found = None
     if place.store_url.startswith("file:"):
         found = standings(place.open_store(), sweep.points, runtime=place.runtime, stage=flags.stage)
     records = place.store_url if found else "not asked for in a dry run"
-    _show_table(sweep, place, found, records, _submits(flags))
+    _show_table(sweep, place, found, records, _submits(flags), doing)
     known: Sequence[Standing | None] = found or [None] * len(points)
     chosen = [
         each

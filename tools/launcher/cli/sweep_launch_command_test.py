@@ -379,6 +379,84 @@ def test_a_dry_run_of_what_is_done_submits_nothing(built, iris, store, capsys):
     assert iris.submitted == []
 
 
+def test_a_rehearsal_takes_one_point_after_another_and_stops_at_none(far, iris, store, capsys, monkeypatch):
+    """Of a sweep for a cluster of others: nobody agrees to anything, and no credential is looked for."""
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    one, two, three = points_of(far)
+    seen = []
+
+    def after(point, kind, **facts):
+        def happens(request):
+            seen.append(sorted(record.state.value for record in list_records(store)))
+            finishes(store, point, kind, **facts)(request)
+
+        return happens
+
+    iris.during = {
+        "seeds_seed_1": after(one, "failed", reason="out of memory"),
+        "seeds_seed_2": after(two, "succeeded"),
+        "seeds_seed_3": after(three, "failed", reason="a node died"),
+    }
+    assert run(["sweep-rehearse", *far]) == exit_codes.FAILED
+    said = capsys.readouterr()
+    # None was submitted while another had not ended.
+    assert seen == [["intent"], ["failed", "intent"], ["failed", "intent", "succeeded"]]
+    lines = said.out.splitlines()
+    assert lines[0] == f"{SWEEP}: 3 points, version 2026.09.21, on local"
+    assert (
+        "to be rehearsed: 3 of 3 points, one after another on this machine's CPU; the GPU-hours are those of a launch."
+        in lines
+    )
+    assert [line for line in lines if line.endswith(" over)")] == [
+        "seed_1: failed (1/3 over)",
+        "seed_2: not verified (2/3 over)",
+        "seed_3: failed (3/3 over)",
+    ]
+    assert lines[-1] == "2 failed, 1 not verified"
+    assert [request.secrets for request in iris.submitted] == [{}] * 3
+    assert {record.runtime for record in list_records(store)} == {"rehearsal"}
+
+    # What failed is over until somebody answers for another attempt, which takes those alone.
+    iris.during.clear()
+    assert run(["sweep-rehearse", *far]) == exit_codes.FAILED
+    assert len(iris.submitted) == 3
+    capsys.readouterr()
+    iris.jobs.clear()
+    again = ["--relaunch", "--authorize=ann: my laptop slept", "--detach"]
+    assert run(["sweep-rehearse", *far, *again]) == exit_codes.FAILED
+    assert capsys.readouterr().out.splitlines()[-1] == "1 running, 1 not verified, 1 waits"
+    assert len(iris.submitted) == 4
+
+
+def test_a_rehearsal_goes_on_where_it_was_interrupted(far, iris, store, capsys):
+    iris.during["seeds_seed_2"] = KeyboardInterrupt()
+    one, two, _ = points_of(far)
+    iris.during["seeds_seed_1"] = finishes(store, one, "failed", reason="x")
+    assert run(["sweep-rehearse", *far]) == exit_codes.INTERRUPTED
+    assert "interrupted: 0 submitted, 2 left or being submitted, 1 over. " in capsys.readouterr().err
+    iris.during["seeds_seed_2"] = finishes(store, two, "failed", reason="y")
+    iris.during["seeds_seed_3"] = KeyboardInterrupt()
+    assert run(["sweep-rehearse", *far]) == exit_codes.INTERRUPTED
+    assert "seed_2: failed (2/3 over)" in capsys.readouterr().out.splitlines()
+    assert [name.partition("-")[0] for name in names(iris)] == ["seeds_seed_1", "seeds_seed_2"]
+
+
+def test_a_rehearsal_of_some_points(far, iris, capsys):
+    assert run(["sweep-rehearse", *far, "--only=seed_3", "--only=seed_1", "--detach"]) == exit_codes.OK
+    assert capsys.readouterr().out.splitlines()[-1] == "1 running, 1 waits"
+    assert [name.partition("-")[0] for name in names(iris)] == ["seeds_seed_1"]
+    assert run(["sweep-rehearse", *far, "--only=seed_4"]) == exit_codes.USAGE
+    assert capsys.readouterr().err == (
+        f"error: --only=seed_4: {SWEEP} has no such point. Its points: seed_1, seed_2, seed_3\n"
+    )
+
+
+def test_a_dry_run_of_a_rehearsal_starts_nothing(far, iris, tmp_path, capsys):
+    assert run(["sweep-rehearse", *far, "--dry-run"]) == exit_codes.OK
+    assert capsys.readouterr().out.count("\nattempt: 1 (attempts on record: 0)\n") == 3
+    assert iris.submitted == [] and not (tmp_path / "state/slipway/store").exists()
+
+
 @pytest.mark.parametrize(
     ("flags", "code", "sentence"),
     [

@@ -1,7 +1,7 @@
 """The points of a sweep as one table: for a terminal, for a pull request, for programs."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,6 +14,9 @@ SCHEMA = 1
 _SHOWN_DIGITS = 8
 _LEGEND = "tokens/step: at most, answers x window. GPU-hours: at most, until the deadline."
 
+Doing = Literal["launched", "rehearsed"]
+"""What is going to be done with the points."""
+
 
 class SweepTable(BaseModel):
     """What is shown.
@@ -24,6 +27,7 @@ class SweepTable(BaseModel):
         standings: of each point; None if the store was not asked.
         records: where the standings are from, or why there are none.
         submits: points that stand so are submitted.
+        doing: what a submission is here.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -33,6 +37,7 @@ class SweepTable(BaseModel):
     standings: tuple[Standing, ...] | None
     records: str
     submits: frozenset[PointState] = TO_SUBMIT
+    doing: Doing = "launched"
 
     def to_submit(self) -> tuple[SweepPoint, ...]:
         """Return the points that a launch would submit; all where nothing is known of them."""
@@ -146,10 +151,10 @@ def _head(table: SweepTable) -> str:
 
 def _total(table: SweepTable) -> str:
     wanted = table.to_submit()
-    return (
-        f"to be launched: {len(wanted)} of {_counted(len(table.sweep.points))}, "
-        f"{gpu_hours(wanted):g} GPU-hours at most."
-    )
+    price = f"{gpu_hours(wanted):g} GPU-hours at most"
+    if table.doing == "rehearsed":
+        price = "one after another on this machine's CPU; the GPU-hours are those of a launch"
+    return f"to be {table.doing}: {len(wanted)} of {_counted(len(table.sweep.points))}, {price}."
 
 
 def _records(table: SweepTable) -> str:

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -60,19 +61,27 @@ def test_a_run_that_has_ended_is_shown_and_verified(tmp_path, capsys):
     assert cats.record().events[-1].kind == "verified"
 
 
-def test_a_run_that_was_to_train_nothing_ends_well_without_an_answer(tmp_path, capsys):
+def test_a_run_that_was_to_train_nothing_is_judged_by_its_imports(tmp_path, capsys):
     """It was called not verified, for want of a training."""
     cats = Run(
-        tmp_path / "shared", stage="import", route={"scheduler": "iris", "controller": CLOSED}, cluster="far"
+        tmp_path / "shared",
+        stage="import",
+        route={"scheduler": "iris", "controller": CLOSED},
+        cluster="far",
+        object_root=f"file://{tmp_path}/shared/objects",
     )
     cats.event("submitted", job_id=COORDINATOR_ID)
     cats.event("coordinator_started", job_id=COORDINATOR_ID)
     cats.event("step_reused", step="qwen@1")
+    cats.make("qwen@1", {"config.json": b"{}"})
     cats.event("succeeded")
     assert run(["watch", "cats", store_of(cats)]) == exit_codes.OK
     out = capsys.readouterr().out
-    assert "stage import: its steps are done and none trains, so there is nothing to verify: qwen@1\n" in out
-    assert "verified:" not in out and cats.record().events[-1].kind == "succeeded"
+    assert "verified: yes\n  yes  imports_exist: qwen@1, with 1 file\n" in out
+    assert (
+        "stage import: its models and data have to be there, whole and as planned; it trains nothing\n" in out
+    )
+    assert cats.record().events[-1].kind == "verified"
     assert run(["status", "cats", store_of(cats)]) == exit_codes.OK
     assert "tasks joined: 0/0\nsteps: 0/0\n" in capsys.readouterr().out
 
@@ -84,7 +93,36 @@ def test_a_run_that_failed_is_not_verified(tmp_path, capsys):
     assert run(["watch", "cats", store_of(cats)]) == exit_codes.FAILED
     said = capsys.readouterr()
     assert said.out.startswith("failed  failed cats@1") and "verified: no\n" in said.out
-    assert "run failed: rank 1 was killed\n" in said.err
+    assert (
+        "run failed: rank 1 was killed\nto try the same document again: tools/bazel run //tools/launcher -- relaunch "
+        f'{cats.key.short_name} {store_of(cats)} --authorize="who: why"; it resumes from the newest whole checkpoint\n'
+    ) in said.err
+
+
+def test_a_run_that_is_cancelled_is_seen_to_be(tmp_path, capsys):
+    """Its coordinator fails a moment before whoever cancels it has the last word."""
+    cats = far(tmp_path)
+    cats.submit()
+    cats.event("cancel_requested", authorized="ann: wrong data")
+    cats.event("failed", reason="child job is killed", step="cats@1")
+    last_word = threading.Timer(1.0, cats.event, ["cancelled"], {"reason": "by ann: wrong data"})
+    last_word.start()
+    assert run(["watch", "cats", store_of(cats)]) == exit_codes.FAILED
+    last_word.join()
+    assert "run cancelled: by ann: wrong data\n" in capsys.readouterr().err
+
+
+def test_a_cancellation_that_is_not_done_is_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("tools.launcher.cli.run_following.CANCELLED_SECONDS", 0.0)
+    cats = far(tmp_path)
+    cats.submit()
+    cats.event("cancel_requested", authorized="ann: wrong data")
+    cats.event("failed", reason="child job is killed", step="cats@1")
+    assert run(["watch", "cats", store_of(cats)]) == exit_codes.FAILED
+    assert (
+        "its cancellation was asked for by ann: wrong data, and is not seen to be done\nrun failed: child job is killed\n"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,7 +187,7 @@ KEY = RunKey(experiment="cats", launch_digest="a" * 64, ordinal=1)
         ),
     ],
 )
-def test_the_command_that_watches_again_finds_the_run(store, state, route, flags):
+def test_the_command_that_watches_again_finds_the_run(store, state, route, flags, monkeypatch):
     place = LaunchPlace.model_validate(
         {
             "cluster": "x",
@@ -160,13 +198,18 @@ def test_the_command_that_watches_again_finds_the_run(store, state, route, flags
             "state": None if state is None else Path(state),
         }
     )
-    assert watch_command(KEY, place) == f"tools/bazel run //tools/launcher -- watch cats/aaaaaaaa/1{flags}"
+    found = f"tools/bazel run //tools/launcher -- watch cats/aaaaaaaa/1{flags}"
+    assert watch_command(KEY, place) == found
+    # With another store named for all commands, also the local Iris's own has to be named.
+    monkeypatch.setenv("SLIPWAY_STORE", "gs://lab/other")
+    named = f" --store={store}"
+    assert watch_command(KEY, place) == (found if named in found else found + named)
 
 
 class Watching:
     """`watch` at a terminal of its own, of a run whose Iris cannot be asked: its record and files change."""
 
-    def __init__(self, cats, *flags):
+    def __init__(self, cats, *flags, columns=150):
         self.leader, follower = pty.openpty()
         self.process = subprocess.Popen(
             [
@@ -181,7 +224,7 @@ class Watching:
             env={
                 **{name: os.environ[name] for name in ("PATH", "XDG_STATE_HOME")},
                 "PYTHONPATH": os.pathsep.join(sys.path),
-                "COLUMNS": "150",
+                "COLUMNS": str(columns),
                 "LINES": "50",
                 "TERM": "xterm",
             },
@@ -258,6 +301,21 @@ def test_a_terminal_has_a_table_that_changes_in_place(tmp_path):
     assert status == exit_codes.INTERRUPTED and "goes on. To watch it again: " in said
     # It moved up to draw over the table, and gave the cursor back.
     assert "\x1b[1A" in watching.seen and "\x1b[?25h" in watching.seen[-100:]
+
+
+def test_a_narrow_table_leaves_room_for_what_the_terminal_writes_at_ctrl_c(tmp_path):
+    """`^C` behind a full line moved the table down, and its first line stood there twice."""
+    cats = far(tmp_path, config="nowhere.yaml")
+    cats.submit()
+    watching = Watching(cats, columns=40)
+    watching.until("not asked yet")
+    drawn = watching.seen
+    watching.interrupted()
+    # Codes for colours take no room; those that move the cursor begin a line.
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
+    lines = re.split(r"(?:\x1b\[[0-9;?]*[A-Za-z]|[\r\n])+", plain)
+    assert any(line.startswith("verified") for line in lines)
+    assert max(map(len, lines)) <= 40 - len("^C"), lines
 
 
 if __name__ == "__main__":

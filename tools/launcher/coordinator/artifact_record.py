@@ -11,7 +11,7 @@ from tools.launcher.store.artifact_record import (
     artifact_record_bytes,
     parse_artifact_record,
 )
-from tools.launcher.store.objects import Objects
+from tools.launcher.store.objects import ObjectReader, Objects
 
 CLAIM_FILE = ".claim.json"
 
@@ -22,7 +22,7 @@ class ArtifactMismatch(Exception):
     """Something else lies at a step's output path. The message names both and the fix."""
 
 
-def read_record(objects: Objects, step: GraphStep) -> ArtifactRecord | None:
+def read_record(objects: ObjectReader, step: GraphStep) -> ArtifactRecord | None:
     """Return the record at the step's output path, None if there is none.
 
     Raises:

@@ -22,6 +22,13 @@ NOT_RECORDED = (
     "read"
 )
 
+JUDGED = {
+    "import": "its models and data have to be there, whole and as planned; it trains nothing",
+    "rl": "its tasks, the model they loaded, its steps and what the training left have to be as planned",
+    "evaluate": "all that a training is asked for, and its evaluations have to be there, whole and as planned",
+}
+"""Stage of a run -> what its answer stands on."""
+
 # With state, tasks and steps before it, a line of progress stays below 120 characters.
 WAIT_CHARACTERS = 72
 
@@ -110,17 +117,23 @@ def progress_line(status: RunStatus) -> str:
 
 
 def verification_text(verification: Verification) -> str:
-    """Return the answer as plain lines: `verified: yes` or `verified: no`, then the four facts with
-    evidence."""
+    """Return the answer as plain lines: `verified: yes` or `verified: no`, each fact with evidence, then what
+    was asked of a run of its stage."""
     lines = [f"verified: {_yes_no(verification.verified)}"]
     for fact in verification.facts:
         lines.append(f"  {_yes_no(fact.ok):3}  {fact.name}: {fact.seen}")
         if not fact.ok:
             lines.append(f"       expected: {fact.expected}")
         lines += [f"       evidence: {place}" for place in fact.evidence]
+    lines.append(judged_line(verification))
     if verification.rehearsal:
         lines.append(REHEARSAL_NOTE)
     return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def judged_line(verification: Verification) -> str:
+    """Return what a run is judged by, which its stage says."""
+    return f"stage {verification.stage}: {JUDGED[verification.stage]}"
 
 
 def show_status(status: RunStatus, stream: TextIO) -> None:

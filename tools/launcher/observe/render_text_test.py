@@ -124,6 +124,7 @@ def test_a_verified_run_in_plain_lines(tmp_path):
         f"       evidence: {OUT}/resolved-launch.yaml",
         f"       evidence: {TMP}/checkpoints/global_step_3/",
         f"       evidence: {OUT}/exports/global_step_3/",
+        "stage rl: its tasks, the model they loaded, its steps and what the training left have to be as planned",
         "rehearsal: a CPU stand-in ran this plan; no language model was trained",
     ]
 

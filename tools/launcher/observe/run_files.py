@@ -13,9 +13,30 @@ from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import ObjectStore, StoreError
 from tools.launcher.store.records import RunRecord, attempt_id_of
 
+_TRAINS = "skyrl"
+_EVALUATES = "evaluate"
+
 
 class PlanUnreadable(StoreError):
     """A record's bundle does not tell what the run was meant to do."""
+
+
+class PlannedStep(BaseModel):
+    """A step that the run makes or uses.
+
+    Attributes:
+        address: `name@version`.
+        kind: hf_model, dataset, skyrl or evaluate.
+        fingerprint: hex digits of its recipe, 64, or 8 of an artifact that was adopted.
+        output_path: URI of its artifact.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    address: str
+    kind: str
+    fingerprint: str
+    output_path: str
 
 
 class RunFiles(BaseModel):
@@ -34,6 +55,7 @@ class RunFiles(BaseModel):
         max_steps: training steps, None if the document leaves it to the data.
         export_hf: whether success needs an export.
         rl_step: `name@version` of the graph's skyrl step, None if the run's stage ends before it.
+        steps: all that the run's stage makes or uses, in the graph's order.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -58,6 +80,17 @@ class RunFiles(BaseModel):
     max_steps: int | None
     export_hf: bool
     rl_step: str | None
+    steps: tuple[PlannedStep, ...]
+
+    @property
+    def imports(self) -> tuple[PlannedStep, ...]:
+        """The models and data."""
+        return tuple(step for step in self.steps if step.kind not in (_TRAINS, _EVALUATES))
+
+    @property
+    def evaluations(self) -> tuple[PlannedStep, ...]:
+        """The evaluations of what was trained."""
+        return tuple(step for step in self.steps if step.kind == _EVALUATES)
 
     def attempt_uri(self, attempt_id: str) -> str:
         """Folder of an attempt's files."""
@@ -90,10 +123,11 @@ def run_files(record: RunRecord, store: ObjectStore) -> RunFiles:
         )
     document: Any = load_yaml(bundle.launch_yaml, source="launch.yaml")
     try:
-        steps = json.loads(bundle.graph_json)["steps"]
-        rl_step = next((step["address"] for step in steps if step["kind"] == "skyrl"), None)
-        if record.artifacts and rl_step not in record.artifacts:
-            rl_step = None
+        steps = tuple(
+            PlannedStep.model_validate(step)
+            for step in json.loads(bundle.graph_json)["steps"]
+            if not record.artifacts or step["address"] in record.artifacts
+        )
         run, artifacts = document["run"], document["artifacts"]
         model, allocation = document["inputs"]["model"], document["iris"]["allocation"]
         return RunFiles(
@@ -119,7 +153,8 @@ def run_files(record: RunRecord, store: ObjectStore) -> RunFiles:
             resolved_config_uri=artifacts["resolved_config_uri"],
             max_steps=document["skyrl"]["trainer"].get("max_steps"),
             export_hf=run.get("export_hf", True),
-            rl_step=rl_step,
+            rl_step=next((step.address for step in steps if step.kind == _TRAINS), None),
+            steps=steps,
         )
     except (KeyError, TypeError, AttributeError, ValueError, ValidationError) as error:
         what = " ".join(str(error).split())[:200]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tools.launcher.documents.markdown import in_markdown
-from tools.launcher.observe.render_text import REHEARSAL_NOTE, status_rows
+from tools.launcher.observe.render_text import REHEARSAL_NOTE, judged_line, status_rows
 from tools.launcher.observe.status import RunStatus
 from tools.launcher.observe.verify import Verification
 from tools.launcher.store.records import RunRecord
@@ -36,6 +36,8 @@ def verification_markdown(record: RunRecord, verification: Verification, notes: 
         record,
         [
             f"**Verified: {answer}**",
+            "",
+            in_markdown(judged_line(verification)),
             "",
             *_table("", "", _rows(record, [("state", state)])),
             "",

@@ -37,14 +37,31 @@ DOCUMENT: dict[str, Any] = {
     },
     "skyrl": {"trainer": {"max_steps": 3}},
 }
+EVALUATION = "local://lab/cats-eval/2026.11.30"
+
+
+def _step(address: str, kind: str, output_path: str, *deps: str) -> dict[str, Any]:
+    fingerprint = sha256_hex(address.encode())
+    return {
+        "address": address,
+        "kind": kind,
+        "deps": list(deps),
+        "fingerprint": fingerprint,
+        "output_path": output_path,
+    }
+
+
 GRAPH: dict[str, Any] = {
     "experiment_name": "cats",
     "stages": {"rl": "cats@1"},
-    "steps": [
-        {"address": "qwen@1", "kind": "hf_model", "deps": []},
-        {"address": "cats@1", "kind": "skyrl", "deps": ["qwen@1"]},
-    ],
+    "steps": [_step("qwen@1", "hf_model", MODEL), _step("cats@1", "skyrl", OUT, "qwen@1")],
 }
+EVALUATED = {**GRAPH, "steps": [*GRAPH["steps"], _step("cats-eval@1", "evaluate", EVALUATION, "cats@1")]}
+"""A graph that goes on after the training."""
+
+_MAKES = {"import": 1, "rl": 2, "evaluate": 3}
+"""Stage -> how many steps of a graph it makes."""
+
 COORDINATOR_ID = "/slipway/cats-1"
 CHILD_ID = "/slipway/cats-1/child"
 
@@ -69,12 +86,12 @@ class Run:
         self.attempt = attempt_id_of(self.key)
         bundle = LaunchBundle(
             launch_yaml=json.dumps(document).encode(),
-            graph_json=json.dumps(GRAPH).encode(),
+            graph_json=json.dumps(EVALUATED if stage == "evaluate" else GRAPH).encode(),
             plan_json=b"{}",
             digest_text=f"recipe sha256:{'b' * 64}\nlaunch sha256:{self.key.launch_digest}\n",
         )
         digest = put_content(self.store, BUNDLE_PREFIX, pack(bundle))
-        artifacts = ["qwen@1"] if stage == "import" else ["qwen@1", "cats@1"]
+        artifacts = [step["address"] for step in EVALUATED["steps"]][: _MAKES.get(stage, 2)]
         self.event("intent", job_name="cats-1", bundle=digest, stage=stage, artifacts=artifacts, **intent)
 
     def event(self, kind: Any, **facts: Any) -> None:
@@ -171,6 +188,28 @@ class Run:
                 "rehearsal": True,
             },
         )
+
+    def make(self, address: str, files: dict[str, bytes], **fields: Any) -> None:
+        """Leave what a good import or evaluation leaves.
+
+        Args:
+            address: of the step.
+            files: name -> content.
+            fields: of the artifact record, those that are to be others.
+        """
+        step = next(step for step in EVALUATED["steps"] if step["address"] == address)
+        name, _, version = address.partition("@")
+        for path, content in files.items():
+            self.write(f"{step['output_path']}/{path}", content)
+        record = {
+            "name": name,
+            "version": version,
+            "kind": step["kind"],
+            "fingerprint": step["fingerprint"],
+            "rehearsal": True,
+            "files": {path: sha256_hex(content) for path, content in files.items()},
+        }
+        self.write(f"{step['output_path']}/.artifact.json", record | fields)
 
     def finish(self) -> None:
         """Record the end."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 NOT_KNOWN_YET = "not known until two steps were seen to end"
 
+STALLED_STEPS, STALLED_SECONDS = 5, 30.0
+"""After so many times the time of a step, and so long at least, the steps before tell nothing of the one under way."""
+
 
 class Sighting(BaseModel):
     """One look, with what was seen before it.
@@ -88,6 +91,10 @@ def eta_words(sighting: Sighting, now: float) -> str:
         return NOT_KNOWN_YET
     left = times.seconds_left(now, steps)
     each = f"{span_words(pace)} a step" if pace >= 1 else "less than 1 s a step"
+    waited = times.seconds_waited(now)
+    goes_on = steps is None or times.step is None or times.step < steps
+    if goes_on and waited > max(STALLED_STEPS * pace, STALLED_SECONDS):
+        return f"not known: no step ended for {span_words(waited)} (it was {each})"
     if left is None:
         return f"not known: the plan leaves the number of steps open ({each})"
     return f"about {span_words(left)} for {_steps_left(times, steps)} ({each})"

@@ -61,6 +61,17 @@ def test_the_time_left_is_known_from_the_second_step_on(running):
     assert sighting_line(found[2], 500.0).endswith("step 2/3  reward 0.500")
 
 
+def test_a_step_that_does_not_end_is_said_to_take_long(running):
+    """It said `about 0 s` for as long as the run hung."""
+    *_, last = seen(*running, [40.0, 41.0])
+    eta = {now: dict(watch_rows(last, now, "2100-01-01T00:00:00Z"))["ETA"] for now in (41.5, 60.0, 131.0)}
+    assert eta == {
+        41.5: "about 0 s for 1 more step (1 s a step)",
+        60.0: "about 0 s for 1 more step (1 s a step)",
+        131.0: "not known: no step ended for 1 min 30 s (it was 1 s a step)",
+    }
+
+
 def test_a_run_that_is_over_has_no_time_left(running):
     run, iris = running
     run.train()

@@ -46,6 +46,14 @@ class StepTimes(BaseModel):
         (begin, first), (end, last) = self.ends[0], self.ends[-1]
         return (end - begin) / (last - first)
 
+    def seconds_waited(self, now: float) -> float:
+        """Return how long ago a step was last seen to end, 0 if none was.
+
+        Args:
+            now: seconds of the watcher's clock.
+        """
+        return now - self.ends[-1][0] if self.ends else 0.0
+
     def seconds_left(self, now: float, steps: int | None) -> float | None:
         """Return how long the steps that are left will take; None if that cannot be told.
 
@@ -61,5 +69,5 @@ class StepTimes(BaseModel):
         left = steps - self.step
         if left <= 0:
             return 0.0
-        under_way = max(pace - (now - self.ends[-1][0]), 0.0)
+        under_way = max(pace - self.seconds_waited(now), 0.0)
         return under_way + (left - 1) * pace

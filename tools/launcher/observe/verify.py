@@ -1,12 +1,22 @@
-"""Is the run what its plan promised? Four facts, each with the evidence it was read from."""
+"""Is the run what its plan promised? Facts by its terminal stage, each with the evidence it was read from.
+
+A run that ends at its imports is judged by their artifacts; one that trains by four facts of the training; one that
+evaluates by these and by its evaluations.
+"""
 
 import contextlib
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tools.launcher.iris.jobs import IrisError, JobFacts
 from tools.launcher.observe import marinskyrl_facts
+from tools.launcher.observe.artifact_facts import (
+    EVALUATIONS_EXIST,
+    IMPORTS_EXIST,
+    evaluations_exist,
+    imports_exist,
+)
 from tools.launcher.observe.evidence import Unreadable
 from tools.launcher.observe.facts import (
     Fact,
@@ -26,7 +36,7 @@ from tools.launcher.observe.run_files import (
 from tools.launcher.observe.scheduler import Describes
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import ObjectStore, StoreError
-from tools.launcher.store.objects import ObjectReader
+from tools.launcher.store.objects import FolderObjects, ObjectReader
 from tools.launcher.store.records import EventKind, RunEvent, RunKey, RunRecord, append_event, load_record
 
 FACT_NAMES = (
@@ -35,6 +45,16 @@ FACT_NAMES = (
     "optimizer_steps_advanced",
     "terminal_artifacts_exist",
 )
+"""Of a training."""
+
+JudgedStage = Literal["import", "rl", "evaluate"]
+
+FACTS_OF_STAGE: dict[JudgedStage, tuple[str, ...]] = {
+    "import": (IMPORTS_EXIST,),
+    "rl": FACT_NAMES,
+    "evaluate": (*FACT_NAMES, EVALUATIONS_EXIST),
+}
+"""Stage at which a run ends -> the facts that are asked of it."""
 
 
 class FilesElsewhere(StoreError):
@@ -45,10 +65,11 @@ class Verification(BaseModel):
     """The answer.
 
     Attributes:
-        verified: True only if all four facts hold.
+        verified: True only if all facts hold.
         rehearsal: True if the files say that a stand-in made them: the launch works, no model was trained.
         attempt_id: whose files were read; another run's if its step was reused.
-        facts: in the order of FACT_NAMES.
+        facts: those of FACTS_OF_STAGE, in that order.
+        stage: by which the run was judged. Not recorded with the answer: the record has it.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -56,7 +77,8 @@ class Verification(BaseModel):
     verified: bool
     rehearsal: bool
     attempt_id: str
-    facts: tuple[Fact, Fact, Fact, Fact]
+    facts: tuple[Fact, ...] = Field(min_length=1)
+    stage: JudgedStage = Field(default="rl", exclude=True)
 
     @property
     def is_known(self) -> bool:
@@ -92,10 +114,34 @@ def verify_run(
         StoreError: the bundle cannot be read, or a rehearsal's URIs cannot be mapped.
     """
     files = run_files(record, store)
+    reader = _reader(record, object_root, objects)
     if files.rl_step is None:
-        return _nothing_trained(record, files)
-    if record.runtime == "marinskyrl" and objects is not None:
-        return _verify_marinskyrl(record, files, Reader(objects), gateway)
+        return _verify_imports(record, files, reader)
+    training = _verify_training(record, files, object_root, reader, gateway)
+    if not files.evaluations or reader is None:
+        return training
+    facts = (*training.facts, evaluations_exist(files, reader))
+    return training.model_copy(
+        update={"stage": "evaluate", "facts": facts, "verified": all(fact.ok for fact in facts)}
+    )
+
+
+def _reader(record: RunRecord, object_root: ObjectRoot | None, objects: ObjectReader | None) -> Reader | None:
+    """Return what reads whole objects; of a rehearsal they are where its files are."""
+    if record.runtime != "marinskyrl" and object_root is not None:
+        return Reader(FolderObjects(object_root))
+    return None if objects is None else Reader(objects)
+
+
+def _verify_training(
+    record: RunRecord,
+    files: RunFiles,
+    object_root: ObjectRoot | None,
+    reader: Reader | None,
+    gateway: Describes | None,
+) -> Verification:
+    if record.runtime == "marinskyrl" and reader is not None:
+        return _verify_marinskyrl(record, files, reader, gateway)
     if object_root is None or record.runtime == "marinskyrl":
         raise FilesElsewhere(
             f"{record.key} left its files at {files.attempts_root}, which this command does not read, so it "
@@ -192,15 +238,14 @@ def _child(record: RunRecord, gateway: Describes | None) -> tuple[JobFacts | Non
         return None, str(error)
 
 
-def _nothing_trained(record: RunRecord, files: RunFiles) -> Verification:
-    seen = f"the run stops at stage {record.stage!r}, before training"
-
-    def absent(name: str) -> Fact:
-        return Fact(
-            name=name, ok=False, expected="a training step", seen=seen, evidence=(f"record {record.key}",)
+def _verify_imports(record: RunRecord, files: RunFiles, reader: Reader | None) -> Verification:
+    if reader is None:
+        paths = ", ".join(step.output_path for step in files.imports)
+        raise FilesElsewhere(
+            f"{record.key} ends at its imports, {paths}, which this command does not read, so it is not known "
+            "whether they are there. Look for the .artifact.json of each"
         )
-
-    first, second, third, fourth = (absent(name) for name in FACT_NAMES)
+    fact, rehearsal = imports_exist(files, reader, recorded_state=record.state.value)
     return Verification(
-        verified=False, rehearsal=False, attempt_id=files.attempt_id, facts=(first, second, third, fourth)
+        verified=fact.ok, rehearsal=rehearsal, attempt_id=files.attempt_id, facts=(fact,), stage="import"
     )

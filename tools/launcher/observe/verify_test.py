@@ -10,6 +10,7 @@ from tools.launcher.observe.run_files import PlanUnreadable
 from tools.launcher.observe.run_testlib import (
     CHILD_ID,
     DOCUMENT,
+    EVALUATION,
     MODEL,
     OUT,
     TMP,
@@ -504,13 +505,129 @@ def test_files_that_are_elsewhere_give_no_answer(tmp_path):
     )
 
 
-def test_a_stage_before_training_is_not_verified(tmp_path):
-    run = Run(tmp_path, stage="import")
-    run.event("succeeded")
+WEIGHTS = {"config.json": b"{}", "model.safetensors": safetensors([0.0])}
+
+
+def imported(folder, state="succeeded", **intent):
+    """A run that ends at its imports, as a good one leaves it."""
+    run = Run(folder, stage="import", **intent)
+    run.make("qwen@1", WEIGHTS)
+    run.event("step_finished", step="qwen@1")
+    run.event(state)
+    return run
+
+
+def test_a_run_that_ends_at_its_imports_is_judged_by_them(tmp_path):
+    run = imported(tmp_path)
+    verification = verify(run)
+    assert verification.verified and verification.rehearsal and verification.stage == "import"
+    (imports,) = verification.facts
+    assert (imports.name, imports.seen) == ("imports_exist", "qwen@1, with 2 files")
+    assert imports.expected == "qwen@1, whole and the plan's"
+    assert imports.evidence == (f"{MODEL}/.artifact.json",)
+    event = record_verification(run.store, run.key, "ann@desk", verification)
+    assert event.kind == "verified" and "stage" not in event.facts
+
+
+@pytest.mark.parametrize(
+    ("damage", "seen"),
+    [
+        (lambda run: run.path(f"{MODEL}/.artifact.json").unlink(), "qwen@1 .artifact.json is missing"),
+        (lambda run: run.write(f"{MODEL}/.artifact.json", b"{"), "qwen@1 .artifact.json cannot be read: "),
+        (lambda run: run.path(f"{MODEL}/config.json").unlink(), "qwen@1 config.json is missing"),
+        (
+            lambda run: run.write(f"{MODEL}/config.json", b"[]"),
+            "qwen@1 config.json has another digest than .artifact.json says",
+        ),
+        (
+            lambda run: run.change(f"{MODEL}/.artifact.json", fingerprint="f" * 64),
+            f"{MODEL} holds qwen@1 (hf_model, fingerprint ffffffff), not qwen@1 (hf_model, fingerprint ",
+        ),
+        (
+            lambda run: run.change(f"{MODEL}/.artifact.json", kind="dataset"),
+            f"{MODEL} holds qwen@1 (dataset, fingerprint ",
+        ),
+    ],
+)
+def test_an_import_that_is_not_there_denies_it(tmp_path, damage, seen):
+    run = imported(tmp_path)
+    damage(run)
+    verification = verify(run)
+    assert not verification.verified and verification.is_known
+    assert verification.facts[0].seen.startswith(seen)
+
+
+def test_an_import_that_failed_is_not_verified_by_what_lies_there(tmp_path):
+    assert verify(imported(tmp_path, "failed")).facts[0].seen == "the run's record says failed"
+
+
+def test_an_adopted_import_is_known_by_the_digits_on_its_record(tmp_path):
+    run = imported(tmp_path)
+    record = json.loads(run.path(f"{MODEL}/.artifact.json").read_bytes())
+    run.change(f"{MODEL}/.artifact.json", fingerprint=record["fingerprint"][:8], rehearsal=False)
+    run.write(f"{MODEL}/config.json", b"of the real runtime: large files are looked for and not read")
+    verification = verify(run)
+    assert verification.verified and not verification.rehearsal
+
+
+def test_imports_that_cannot_be_read_from_here_are_unknown(tmp_path):
+    run = imported(tmp_path)
+    with pytest.raises(FilesElsewhere) as caught:
+        verify_run(run.record(), run.store, None, None)
+    assert str(caught.value) == (
+        f"{run.key} ends at its imports, {MODEL}, which this command does not read, so it is not known "
+        "whether they are there. Look for the .artifact.json of each"
+    )
+
+
+def evaluated(folder):
+    """A run that trains and evaluates, as a good one leaves it."""
+    run = Run(folder, stage="evaluate")
+    run.submit()
+    run.train()
+    result = {"export": f"{OUT}/exports/global_step_3", "reward_mean": 0.5}
+    run.make("cats-eval@1", {"result.json": json.dumps(result).encode()})
+    run.finish()
+    return run
+
+
+def test_a_run_that_evaluates_is_judged_by_its_training_and_its_evaluations(tmp_path):
+    verification = verify(evaluated(tmp_path))
+    assert verification.verified and verification.stage == "evaluate"
+    assert [each.name for each in verification.facts] == [*FACT_NAMES, "evaluations_exist"]
+    assert fact(verification, "evaluations_exist").seen == "cats-eval@1, with 1 file"
+
+
+@pytest.mark.parametrize(
+    ("damage", "seen"),
+    [
+        (
+            lambda run: run.path(f"{EVALUATION}/.artifact.json").unlink(),
+            "cats-eval@1 .artifact.json is missing",
+        ),
+        (
+            lambda run: run.make("cats-eval@1", {"result.json": b'{"export": "x", "reward_mean": "?"}'}),
+            (
+                "cats-eval@1 result.json has reward_mean '?', which is no number; cats-eval@1 result.json is of "
+                f"the export 'x', which is not below {OUT}/exports"
+            ),
+        ),
+    ],
+)
+def test_an_evaluation_that_is_not_there_denies_it(tmp_path, damage, seen):
+    run = evaluated(tmp_path)
+    damage(run)
     verification = verify(run)
     assert not verification.verified
-    assert tuple(fact.name for fact in verification.facts) == FACT_NAMES
-    assert {fact.seen for fact in verification.facts} == {"the run stops at stage 'import', before training"}
+    assert fact(verification, "evaluations_exist").seen == seen
+    assert all(fact(verification, name).ok for name in FACT_NAMES)
+
+
+def test_a_training_is_not_asked_for_evaluations_that_its_graph_goes_on_to(tmp_path):
+    run = evaluated(tmp_path)
+    record = run.record().model_copy(update={"artifacts": ("qwen@1", "cats@1")})
+    verification = verify_run(record, run.store, run.root, None)
+    assert verification.verified and verification.stage == "rl"
 
 
 def test_the_answer_is_recorded_once(tmp_path):

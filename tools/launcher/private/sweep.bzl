@@ -40,8 +40,9 @@ def rl_sweep(
       * `<name>.sweep.json`: the points with their numbers, from their plans.
       * `<name>.plan`: `bazel run` prints them as one table, with what is on record of each.
       * `<name>.launch`: `bazel run` launches the points that are neither verified nor running.
+      * `<name>.rehearse`: `bazel run` rehearses the points one after another on the local Iris.
       * `<name>.pin`: `bazel run` writes the digests of every point into their ledger, in the source tree.
-      * `plan`, `launch`, `pin`: the verbs once more, when `name` is the package's last component.
+      * `plan`, `launch`, `rehearse`, `pin`: the verbs once more, when `name` is the package's last component.
 
     Args:
       name: name of the sweep; letters, digits and `_`.
@@ -99,6 +100,7 @@ def rl_sweep(
     _verb(name, "plan", [table] + places, [cluster] + files, tags, testonly, visibility)
     budget = ["--budget=$(rlocationpath {})".format(BUDGET)]
     _verb(name, "launch", [table] + places + budget, [BUDGET, cluster] + files, tags, testonly, visibility)
+    _verb(name, "rehearse", [table] + places, [cluster] + files, tags, testonly, visibility)
     ledger = ["--ledger=" + ledger_of(name, versions).path]
     _verb(name, "pin", [table] + ledger, files, tags, testonly, visibility)
 

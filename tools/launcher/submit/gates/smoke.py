@@ -12,6 +12,9 @@ from tools.launcher.submit.gates.shape import differences
 
 NAMED_DIFFERENCES = 6
 
+_IMPORTS = "import"
+"""Stage of a run that trains nothing."""
+
 
 class SmokeFacts(BaseModel):
     """What the gate reads besides the records.
@@ -45,7 +48,8 @@ def smoke_gate(facts: SmokeFacts, records: Sequence[RunRecord]) -> Gate:
 
     Args:
         facts: the launch.
-        records: of the smoke's experiment, every stage; not read below the threshold.
+        records: of the smoke's experiment, every stage; not read below the threshold. Those that end before the
+            training do not count.
     """
     if facts.threshold is None:
         return Gate(id="smoke", state="not_needed", found=f"{facts.cluster} asks for none")
@@ -66,7 +70,12 @@ def smoke_gate(facts: SmokeFacts, records: Sequence[RunRecord]) -> Gate:
         )
     launch = f"tools/bazel run {verb_target(facts.smoke, 'launch')}"
     name = experiment_name(facts.smoke)
-    newest_first = sorted(records, key=lambda record: (record.when, record.key.ordinal), reverse=True)
+    newest_first = sorted(
+        # A run that ends at its imports trains nothing, however well it is verified.
+        (record for record in records if record.stage != _IMPORTS),
+        key=lambda record: (record.when, record.key.ordinal),
+        reverse=True,
+    )
     real = [record for record in newest_first if not _rehearsed(record)]
     verified = [record for record in real if record.verification is not None]
     fitting = next((record for record in verified if record.shape == facts.shape), None)

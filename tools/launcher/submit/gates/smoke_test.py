@@ -107,6 +107,12 @@ def test_a_rehearsal_is_no_smoke():
     assert refused(lying, silent) == (said, LAUNCH)
 
 
+def test_a_verified_import_is_no_smoke():
+    imported = record(*DONE, stage="import")
+    assert refused(imported) == ("; no run of x_smoke is on record", LAUNCH)
+    assert smoke_gate(facts(), [imported, record(*DONE, ordinal=2, stage="rl")]).state == "passed"
+
+
 def test_a_stale_smoke_names_what_differs():
     said, fix = refused(record(*DONE, shape=OTHER))
     assert said == (

@@ -1,0 +1,137 @@
+"""A run that ended well is not started again for nothing; one that lost what it made is."""
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.launcher.cli import exit_codes
+from tools.launcher.cli.built_experiment_testlib import build, source_of
+from tools.launcher.cli.commands import run
+from tools.launcher.cli.experiment_files import ExperimentFiles, read_experiment_files
+from tools.launcher.iris.local.control import status
+from tools.launcher.store.bundles import BUNDLE_PREFIX, pack
+from tools.launcher.store.content import put_content
+from tools.launcher.store.file_store import FileStore
+from tools.launcher.store.locations import ObjectRoot
+from tools.launcher.store.records import EventKind, RunKey, append_event, list_records
+
+AUTHORIZED = "--authorize=ann: the numbers looked odd"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> list[str]:
+    files = build(tmp_path_factory.mktemp("built"), source_of())
+    return [f"--{name}={path}" for name, path in files.items()]
+
+
+@pytest.fixture
+def files(built) -> ExperimentFiles:
+    flags = dict(file.removeprefix("--").split("=", 1) for file in built)
+    return read_experiment_files(argparse.Namespace(**flags))
+
+
+@pytest.fixture
+def state(tmp_path, monkeypatch) -> Path:
+    """State folder of the local Iris, which nothing here may start."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv("SLIPWAY_STORE", raising=False)
+    return tmp_path / "slipway"
+
+
+def recorded(
+    state: Path, files: ExperimentFiles, *kinds: EventKind, ordinal: int = 1, **opening: object
+) -> str:
+    """Put an attempt of the document on record, and return its name."""
+    store = FileStore(state / "store")
+    bundle = put_content(store, BUNDLE_PREFIX, pack(files.bundle))
+    suffix = f".{opening['stage']}" if opening.get("stage") else ""
+    key = RunKey(experiment=f"gsm8k_grpo{suffix}", launch_digest=files.digests.launch, ordinal=ordinal)
+    append_event(store, key, "intent", "ann@desk", {"bundle": bundle, "runtime": "rehearsal", **opening})
+    for kind in kinds:
+        append_event(store, key, kind, "ann@desk", {"job_id": f"/slipway/gsm8k-{ordinal}", "reason": "x"})
+    return key.short_name
+
+
+def made(
+    state: Path, files: ExperimentFiles, kinds: tuple[str, ...] = ("hf_model", "dataset", "skyrl")
+) -> list[Path]:
+    """Leave the artifact of every step of these kinds, and return their folders."""
+    folders = []
+    for step in files.graph["steps"]:
+        if step["kind"] in kinds:
+            folder = ObjectRoot(state / "objects").path(step["output_path"])
+            folder.mkdir(parents=True)
+            facts = {name: step[name] for name in ("name", "version", "kind", "fingerprint")}
+            (folder / ".artifact.json").write_text(json.dumps(facts | {"rehearsal": True}))
+            folders.append(folder)
+    return folders
+
+
+ENDED_WELL: tuple[EventKind, ...] = ("submitted", "succeeded", "verified")
+
+
+def test_a_relaunch_of_a_finished_run_is_refused_with_what_to_do_instead(state, files, built, capsys):
+    """It submitted a coordinator that reused everything."""
+    name = recorded(state, files, *ENDED_WELL)
+    made(state, files)
+    addresses = ", ".join(step["address"] for step in files.graph["steps"])
+    sentence = (
+        f" as job /slipway/gsm8k-1, and is verified. A new attempt would train nothing and reuse what is there: "
+        f"{addresses}. To train anew, give the experiment a new `version` in its BUILD.bazel, then tools/bazel run "
+        "//experiments/gsm8k_grpo:pin and //experiments/gsm8k_grpo:launch"
+    )
+    for command in (
+        ["relaunch", "gsm8k_grpo", AUTHORIZED],
+        ["relaunch", "gsm8k_grpo", "--dry-run"],
+        ["rehearse", *built, "--relaunch", AUTHORIZED],
+    ):
+        assert run(command) == exit_codes.REFUSED
+        said = capsys.readouterr().err
+        assert said.startswith(f"refused: {name} ended well at ") and said.endswith(f"{sentence}\n")
+    assert run(["rehearse", *built, "--relaunch", "--dry-run"]) == exit_codes.OK
+    assert f"\na launch would be refused: {name} ended well at " in capsys.readouterr().out
+    assert not status(state).running
+    assert len(list_records(FileStore(state / "store"))) == 1
+
+
+def test_the_newest_attempt_decides(state, files, capsys):
+    recorded(state, files, "submitted", "failed")
+    newest = recorded(state, files, *ENDED_WELL, ordinal=2)
+    made(state, files)
+    older = newest.removesuffix("2") + "1"
+    assert run(["relaunch", older, AUTHORIZED]) == exit_codes.REFUSED
+    assert capsys.readouterr().err.startswith(f"refused: {newest} ended well at ")
+
+
+def test_what_is_gone_may_be_made_again(state, files, capsys):
+    recorded(state, files, *ENDED_WELL, "verify_failed")
+    *_, trained = made(state, files)
+    shutil.rmtree(trained)
+    assert run(["relaunch", "gsm8k_grpo", "--dry-run"]) == exit_codes.OK
+    assert "\nattempt: 2 (attempts on record: 1)\n" in capsys.readouterr().out
+
+
+def test_one_that_is_not_verified_says_how_to_find_out(state, files, capsys):
+    name = recorded(state, files, "submitted", "succeeded")
+    made(state, files)
+    assert run(["relaunch", "gsm8k_grpo", AUTHORIZED]) == exit_codes.REFUSED
+    assert (
+        f", and is not verified: `launcher verify {name}` says why. A new attempt" in capsys.readouterr().err
+    )
+
+
+def test_of_an_earlier_stage_the_next_one_is_named(state, files, capsys):
+    recorded(state, files, *ENDED_WELL, stage="import")
+    made(state, files, ("hf_model", "dataset"))
+    assert run(["relaunch", "gsm8k_grpo.import", AUTHORIZED]) == exit_codes.REFUSED
+    assert capsys.readouterr().err.endswith(
+        ". To go on from what it made: tools/bazel run //experiments/gsm8k_grpo:launch -- --stage=rl\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))
