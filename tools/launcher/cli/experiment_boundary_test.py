@@ -27,6 +27,7 @@ MACHINE = "A build action plans the same on every machine. Write the name into t
 DEEDS = {
     "import time; time.time()": f"asks what time it is. {CLOCK}",
     "import time; time.strftime('%Y')": f"asks what time it is. {CLOCK}",
+    "import time; time.localtime(None)": f"asks what time it is. {CLOCK}",
     "import time; time.localtime()": f"asks what time it is. {CLOCK}",
     "import datetime; f'{datetime.datetime.now():%Y}'": f"asks what time it is. {CLOCK}",
     "from datetime import date; date.today()": f"asks what time it is. {CLOCK}",
@@ -106,7 +107,11 @@ def test_what_a_build_action_may_do_is_done(worker, tmp_path):
         "try: open('/none', 'w')\nexcept OSError: pass\n"
         "import datetime, time; logging.warning('time'); datetime.datetime(2026, 1, 1).strftime('%Y')\n"
         "time.gmtime(0); time.monotonic(); random.Random(1).random(); random.seed(2); random.choice([1])\n"
-        "[].count([])"
+        "time.strftime('%Y', time.gmtime(0)); random.getstate(); [].count([])\n"
+        "class Odd:\n    __hash__ = None\n    def __getattr__(self, name): raise RuntimeError(name)\n"
+        "    def __call__(self, *_): return self\n    def __eq__(self, other): return True\n"
+        "def get(mapping): return mapping\n"
+        "Odd()(get(os.environ))"
     )
     place = folder(tmp_path, with_code(code))
     answer = worker.call(*ARGUMENTS, sandboxDir=place)

@@ -44,27 +44,28 @@ class _Deed(NamedTuple):
 
 _TIME = _Deed("asks what time it is", _CLOCK)
 _DRAWS = _Deed("draws by chance", _CHANCE)
+_NAMED = _Deed("asks for the machine's name", _MACHINE)
 _READS = _Deed("reads an environment variable", _ENVIRONMENT)
 
 _DEEDS: dict[Any, _Deed] = (
-    dict.fromkeys((time.time, time.time_ns, time.strftime), _TIME)
+    dict.fromkeys((time.time, time.time_ns, time.clock_gettime, time.clock_gettime_ns), _TIME)
     | dict.fromkeys((datetime.datetime.now, datetime.datetime.utcnow), _TIME)
     | dict.fromkeys((datetime.datetime.today, datetime.date.today), _TIME)
-    | dict.fromkeys((os.urandom, uuid.uuid1, uuid.uuid4, random.SystemRandom), _DRAWS)
+    | dict.fromkeys((os.urandom, uuid.uuid1, uuid.uuid4), _DRAWS)
     | dict.fromkeys((secrets.token_bytes, secrets.token_hex, secrets.token_urlsafe), _DRAWS)
     | dict.fromkeys((secrets.choice, secrets.randbelow, secrets.randbits), _DRAWS)
-    | dict.fromkeys(
-        (os.uname, platform.node, socket.gethostname, socket.getfqdn),
-        _Deed("asks for the machine's name", _MACHINE),
-    )
+    | dict.fromkeys((os.uname, platform.node, platform.uname, socket.gethostname, socket.getfqdn), _NAMED)
     | dict.fromkeys((getpass.getuser, os.getlogin), _Deed("asks for the user's name", _MACHINE))
-    | {os.getenv: _READS}
+    | dict.fromkeys((os.getenv, os.environ.get), _READS)
 )
 _WITHOUT_ARGUMENT: dict[Any, _Deed] = dict.fromkeys(
     (time.localtime, time.gmtime, time.ctime, time.asctime), _TIME
-) | {random.Random: _DRAWS}
-"""What is refused only where no time and no seed is given."""
+)
+"""What is refused only where no time is given."""
 
+_FUNCTIONS = (types.BuiltinFunctionType, types.FunctionType, types.MethodType)
+"""What is looked up: their hash and equality are Python's own, whatever an experiment brings with it."""
+_GET = os.environ.get.__func__  # type: ignore[attr-defined]
 _SHARED_RANDOM: Any = random.seed.__self__  # type: ignore[attr-defined]
 _TOOL = 4
 """Of the six numbers that sys.monitoring has, one that stands for no known kind of tool."""
@@ -86,17 +87,22 @@ def watch_calls(refuse: Refuse) -> Callable[[types.CodeType], None]:
     monitoring.use_tool_id(_TOOL, "slipway")
     seeded = False
 
-    def called(_code: types.CodeType, _offset: int, function: object, first: object) -> None:
+    def called(code: types.CodeType, offset: int, function: object, first: object) -> None:
         nonlocal seeded
-        deed = _deed(function, first is not monitoring.MISSING)
-        of, name = getattr(function, "__self__", first), getattr(function, "__name__", "")
-        if of is _SHARED_RANDOM:
-            if name == "seed" and first is not monitoring.MISSING and first is not None:
-                seeded = True
-            elif not seeded:
-                deed = _DRAWS
-        elif of is os.environ and name == "get":
-            deed = _READS
+        given = first is not monitoring.MISSING and first is not None
+        if isinstance(function, type):
+            deed = _DRAWS if _is_unseeded(function, given) else None
+        elif not isinstance(function, _FUNCTIONS):
+            return
+        elif getattr(function, "__self__", None) is _SHARED_RANDOM:
+            seeded = seeded or (function.__name__ == "seed" and given)
+            deed = None if seeded or function.__name__ == "getstate" else _DRAWS
+        elif function is time.strftime:
+            deed = None if _has_two_arguments(code, offset) else _TIME
+        elif function is _GET:
+            deed = _READS if first is os.environ else None
+        else:
+            deed = _DEEDS.get(function) or (None if given else _WITHOUT_ARGUMENT.get(function))
         if deed is not None:
             raise refuse(f"{deed.words}. {deed.rule}")
 
@@ -111,9 +117,10 @@ def watch_calls(refuse: Refuse) -> Callable[[types.CodeType], None]:
     return watch
 
 
-def _deed(function: object, has_argument: bool) -> _Deed | None:
-    try:
-        deed = _DEEDS.get(function)
-        return deed if deed or has_argument else _WITHOUT_ARGUMENT.get(function)
-    except TypeError:
-        return None  # It cannot be hashed, and so is none of them.
+def _is_unseeded(kind: type, given: bool) -> bool:
+    return kind is random.SystemRandom or (kind is random.Random and not given)
+
+
+def _has_two_arguments(code: types.CodeType, offset: int) -> bool:
+    """Whether `strftime` is told a time: what follows the opcode CALL is the number of arguments (module dis)."""
+    return code.co_code[offset + 1] > 1

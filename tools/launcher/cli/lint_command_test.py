@@ -159,12 +159,13 @@ def test_what_is_no_file_is_rejected(tmp_path):
     folder.mkdir()
     loop.symlink_to(loop)
     secret.write_bytes(b"")
-    entries = documents(pipe, folder, loop, "/dev/zero")
+    entries = documents(pipe, folder, loop, "/dev/zero", "")
     assert [entry["violations"][0]["message"] for entry in entries] == [
         "this is a pipe, not a file",
         "this is a folder, not a file",
         "the file cannot be read: Too many levels of symbolic links",
         "this is a device, not a file",
+        "the path is empty",
     ]
     assert {entry["violations"][0]["id"] for entry in entries} == {"DOC-01"}
 

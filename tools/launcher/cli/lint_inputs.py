@@ -82,6 +82,8 @@ def read_document(path: str) -> bytes:
         if len(data) > MAX_BYTES:
             raise too_large(source, f"more than {MAX_BYTES}")
         return data
+    if not path:
+        raise DocumentError(source, "", "the path is empty", "Name a file, or - for standard input")
     try:
         # Of a pipe that nobody writes to, even opening would wait.
         descriptor = os.open(typed_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

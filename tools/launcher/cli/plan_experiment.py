@@ -187,7 +187,8 @@ def _graph(terminals: tuple[ArtifactStep, ...]) -> ArtifactGraph:
         return build_graph(terminals)
     except RecursionError:
         raise ExperimentError(
-            "a step is made of itself, by way of its deps. Make each step of steps that were made before it"
+            "a step is made of itself, by way of its deps, or by far too many of them in a row. Make each step of steps "
+            "that were made before it"
         ) from None
 
 

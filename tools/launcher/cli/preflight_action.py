@@ -91,6 +91,8 @@ def _plan(flags: argparse.Namespace, cards: CardReader, enclose: Callable[[], No
     # Sources that the target lists beside main are imported by their path from the root.
     if "." not in sys.path:
         sys.path.append(".")
+    # Not where "." was when this process began.
+    sys.path_importer_cache.pop(".", None)
     main_file = Path(flags.main)
     ledger = cards.read(load_ledger, flags.ledger) if flags.ledger else VersionLedger()
     enclose()

@@ -259,7 +259,7 @@ def test_three_broken_numbers_are_three_violations_of_one_run(tmp_path, capsys):
                     "    return step"
                 ),
             ),
-            "a step is made of itself, by way of its deps. Make each step of steps that were made before it",
+            "a step is made of itself, by way of its deps, or by far too many of them in a row. Make each step of steps",
         ),
     ],
 )

@@ -1,6 +1,5 @@
 """The preflight binary as Bazel's persistent worker."""
 
-import collections
 import shutil
 import sys
 import tempfile
@@ -31,6 +30,7 @@ _SHARED: dict[str, Parse[object]] = {
 }
 """Flag -> how its file is read. Many experiments have these files in common."""
 
+_USES = "preflight_worker: experiments so far"
 _MANY = 2
 """Experiments of one manifest after which more of them are expected."""
 
@@ -59,7 +59,6 @@ def serve_preflights() -> int:
 
 def _serve_in(folders: Path) -> None:
     cards = CardReader()
-    uses: collections.Counter[int] = collections.Counter()
     preflight_action.command_line()
 
     def prepare(request: WorkRequest) -> None:
@@ -69,9 +68,9 @@ def _serve_in(folders: Path) -> None:
             if parse := _SHARED.get(flag):
                 card = _remember(cards, parse, str(Path(request.folder, path)))
                 if isinstance(card, RuntimeManifest):
-                    uses[id(card)] += 1
+                    card.derived[_USES] = uses = card.derived.get(_USES, 0) + 1
                     # Not at the first: who plans one experiment should not wait for it.
-                    if uses[id(card)] == _MANY:
+                    if uses == _MANY:
                         warm_up(card)
 
     def preflight(request: WorkRequest) -> int:

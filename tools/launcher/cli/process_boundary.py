@@ -26,11 +26,24 @@ def run_as_process(command: Callable[[], int]) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # `launcher ... | head`: nobody reads any more. The exit of the interpreter flushes once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # `launcher ... | head`: nobody reads any more.
+        _print_no_more()
         return exit_codes.OUTPUT_CLOSED
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Of files and connections commands speak themselves; this is what they print, as in `> /dev/full`.
+        reason = f"error: what this prints cannot be written: {error.strerror}. Free some space, or print elsewhere\n"
+        _print_no_more()
+        sys.stderr.write(reason)
+        return exit_codes.UNKNOWN
+
+
+def _print_no_more() -> None:
+    """Give up what was not written: the exit of the interpreter flushes once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def leave(status: int) -> None:

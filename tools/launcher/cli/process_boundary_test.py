@@ -5,6 +5,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,17 @@ def test_a_reader_that_stops_reading_is_no_error(lines):
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait() == exit_codes.OUTPUT_CLOSED
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+@pytest.mark.parametrize("lines", [1, 100_000])
+def test_a_full_disk_is_a_sentence(lines):
+    with Path("/dev/full").open("w") as full:
+        process = started(f"    print('x\\n' * {lines})", stdout=full)
+    assert process.communicate()[1] == (
+        "error: what this prints cannot be written: No space left on device. Free some space, or print elsewhere\n"
+    )
+    assert process.returncode == exit_codes.UNKNOWN
 
 
 def test_without_streams_nothing_is_written_into_other_files(tmp_path):
@@ -131,6 +143,11 @@ def test_a_program_can_end_at_once_with_all_it_printed():
 INTERRUPTED_AT_THE_END = """
 import atexit, os, signal
 atexit.register(os.kill, os.getpid(), signal.SIGINT)
+end = os._exit
+def interrupted(status):
+    os.kill(os.getpid(), signal.SIGINT)
+    end(status)
+os._exit = interrupted
 """
 
 

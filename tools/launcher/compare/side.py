@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, InstanceOf
 
 from tools.launcher.documents.canonical import CanonicalEncodingError, digest_of
 from tools.launcher.graph.document_recipe import document_recipe
@@ -37,7 +37,7 @@ class Side(BaseModel):
 
     name: str
     origin: str
-    subject: PreflightSubject
+    subject: InstanceOf[PreflightSubject]
     recipe: str | None
     compatible: tuple[str, ...] = ()
     gpu_hours: float | None
