@@ -24,6 +24,7 @@ from tests.docs.workflow import (
     script_of,
     step_of,
 )
+from tools.launcher.cli.affected_states import Question
 from tools.launcher.cli.commands import run as launcher
 from tools.launcher.cli.completion_words import command_words
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
@@ -38,7 +39,7 @@ COMMENT = step_of(WORKFLOW, "comment", "write the comment, or write it anew")
 MARK = "<!-- slipway: affected -->"
 
 # What the runner sets in every job, of what scripts use.
-OF_THE_RUNNER = {"GITHUB_REPOSITORY", "GITHUB_STEP_SUMMARY", "HOME", "RUNNER_TEMP"}
+OF_THE_RUNNER = {"GITHUB_OUTPUT", "GITHUB_REPOSITORY", "GITHUB_STEP_SUMMARY", "HOME", "RUNNER_TEMP"}
 
 # Keys that GitHub's syntax has: it refuses a workflow with another one. Those that this one uses, and their kin.
 TOP = {"name", "run-name", "on", "permissions", "env", "defaults", "concurrency", "jobs"}
@@ -183,6 +184,49 @@ def test_scripts_call_what_there_is():
     assert "common:ci " in Path(".bazelrc").read_text(encoding="utf-8")
 
 
+BASE = step_of(WORKFLOW, "affected", "find the base")
+
+
+def test_the_base_is_the_first_parent_of_the_merge(tmp_path):
+    def git(*arguments: str) -> str:
+        identity = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"]
+        call = ["git", "-C", str(checkout), *identity, *arguments]
+        return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
+
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    git("init", "-q", "-b", "base")
+    git("commit", "-q", "--allow-empty", "-m", "old base")
+    git("checkout", "-q", "-b", "change")
+    git("commit", "-q", "--allow-empty", "-m", "change")
+    git("checkout", "-q", "base")
+    git("commit", "-q", "--allow-empty", "-m", "base as it is now")
+    base = git("rev-parse", "HEAD")
+    git("checkout", "-q", "--detach")
+    git("merge", "-q", "--no-ff", "-m", "merge", "change")
+    variables = runner_variables(checkout, tmp_path) | {"PATH": os.environ["PATH"]}
+    assert run_script(BASE["run"], checkout, variables).status == 0
+    output = Path(variables["GITHUB_OUTPUT"])
+    assert output.read_text() == f"commit={base}\n"
+    # Without a parent, as in a shallow checkout, there is no key: one that names no base would be every base's.
+    git("checkout", "-q", "--orphan", "alone")
+    git("commit", "-q", "--allow-empty", "-m", "no parent")
+    assert run_script(BASE["run"], checkout, variables).status != 0
+    assert output.read_text() == f"commit={base}\n"
+
+
+def test_digests_are_kept_for_one_base_and_no_more_with_each_push():
+    of_job = [step for job, step in STEPS if job == "affected"]
+    (cache,) = (step["with"] for step in of_job if action(step) == "actions/cache")
+    # What is restored for another key is saved again under the new one, and never gets less.
+    assert set(cache) == {"path", "key"}
+    assert EXPRESSION.findall(cache["key"]) == [f"steps.{BASE['id']}.outputs.commit"]
+    kept = Question(Path(), "", (), {"HOME": "/home/x"}).cache_file("tree").parent
+    assert cache["path"].replace("~", "/home/x") == str(kept)
+    order = [step.get("name") or action(step) for step in of_job]
+    assert order.index("find the base") < order.index("actions/cache") < order.index("compare")
+
+
 GH = """#!{python}
 import json, os, subprocess, sys
 
@@ -193,14 +237,47 @@ if os.environ.get("GH_FAILS"):
     sys.exit("gh: Resource not accessible by integration (HTTP 403)")
 if "--jq" in arguments:
     assert "--paginate" in arguments and os.environ["GH_TOKEN"] == "token"
+    wanted = arguments[arguments.index("--jq") + 1]
     # gh gives its filter one page after the other.
     for page in json.loads(os.environ["GH_PAGES"]):
-        call = ["jq", "-r", arguments[arguments.index("--jq") + 1]]
-        subprocess.run(call, input=json.dumps(page), text=True, check=True)
+        if os.environ["GH_FILTERS_WITH"] == "jq":
+            subprocess.run(["jq", "-r", wanted], input=json.dumps(page), text=True, check=True)
+            continue
+        # Said in Python, and so for this one filter alone.
+        assert " ".join(wanted.split()) == os.environ["GH_FILTERS_WITH"], wanted
+        for item in page:
+            if item["user"]["login"] == "github-actions[bot]":
+                if item["body"].startswith("<!-- slipway: affected -->"):
+                    print(item["id"])
 """
 
+# The filter that GH says in Python: where jq is not installed, and beside it where it is.
+IN_PYTHON = (
+    '.[] | select(.user.login == "github-actions[bot]") '
+    '| select(.body | startswith("<!-- slipway: affected -->")) | .id'
+)
 
-def comment(folder: Path, pages: list[Any], **variables: str) -> tuple[int, list[list[str]], str]:
+
+@pytest.fixture(
+    params=[
+        pytest.param(IN_PYTHON, id="in_python"),
+        pytest.param(
+            "jq",
+            marks=pytest.mark.skipif(
+                shutil.which("jq") is None,
+                reason="jq, whose language gh --jq has, is not installed: the filter is tried in Python alone",
+            ),
+        ),
+    ]
+)
+def filters_with(request):
+    """What the stand-in for gh filters comments with."""
+    return request.param
+
+
+def comment(
+    folder: Path, pages: list[Any], filters_with: str, **variables: str
+) -> tuple[int, list[list[str]], str]:
     """Run the step that comments: how it ended, the calls of gh, and the comment."""
     programs = folder / "programs"
     programs.mkdir()
@@ -218,6 +295,7 @@ def comment(folder: Path, pages: list[Any], **variables: str) -> tuple[int, list
             "PATH": f"{programs}:{os.environ['PATH']}",
             "GH_LOG": str(log),
             "GH_PAGES": json.dumps(pages),
+            "GH_FILTERS_WITH": filters_with,
         },
     )
     calls = [json.loads(line) for line in log.read_text().splitlines()]
@@ -228,27 +306,22 @@ def a_comment(number: int, body: str, who: str = "github-actions[bot]") -> dict[
     return {"id": number, "user": {"login": who}, "body": body}
 
 
-with_jq = pytest.mark.skipif(
-    shutil.which("jq") is None, reason="jq, whose language gh --jq has, is not installed"
-)
 COMMENTS = "repos/someone/experiments/issues/7/comments"
 
 
-@with_jq
-def test_the_first_comment_is_written(tmp_path):
+def test_the_first_comment_is_written(tmp_path, filters_with):
     pages = [[a_comment(1, "hello", "someone"), a_comment(2, f"{MARK}\nnot ours", "someone")]]
-    status, calls, text = comment(tmp_path, pages)
+    status, calls, text = comment(tmp_path, pages, filters_with)
     assert (status, text) == (0, f"{MARK}\n**table**\n")
     assert calls[1:] == [["api", "--method", "POST", COMMENTS, "-F", "body=@comment.md"]]
 
 
-@with_jq
-def test_an_earlier_comment_of_ours_is_written_anew_wherever_it_is(tmp_path):
+def test_an_earlier_comment_of_ours_is_written_anew_wherever_it_is(tmp_path, filters_with):
     pages = [
         [a_comment(2, f"{MARK}\nnot ours", "someone"), a_comment(3, f"I quote {MARK}")],
         [a_comment(4, f"{MARK}\nold"), a_comment(5, f"{MARK}\nold too")],
     ]
-    status, calls, _ = comment(tmp_path, pages)
+    status, calls, _ = comment(tmp_path, pages, filters_with)
     assert status == 0
     patch = [
         "api",
@@ -262,7 +335,7 @@ def test_an_earlier_comment_of_ours_is_written_anew_wherever_it_is(tmp_path):
 
 
 def test_nothing_is_written_where_the_comments_cannot_be_read(tmp_path):
-    status, calls, _ = comment(tmp_path, [], GH_FAILS="yes")
+    status, calls, _ = comment(tmp_path, [], IN_PYTHON, GH_FAILS="yes")
     assert status != 0 and len(calls) == 1
 
 

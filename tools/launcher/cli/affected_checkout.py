@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import IO
 
 from tools.launcher.cli.affected_bazel import Workspace
+from tools.launcher.cli.affected_tree import UNDISTURBED
 from tools.launcher.cli.diff_git import GitProblem, git
 
 # Options that are personal, such as a shared cache; read by Bazel from the root of a workspace.
 USER_OPTIONS = "user.bazelrc"
 
 # Settings of a repository that are about its own checkout: which files there are, and what watches them.
-_OF_THE_USERS_CHECKOUT = ("core.sparseCheckout", "core.fsmonitor", "core.splitIndex")
+_SETTINGS = ("core.sparseCheckout=false", *UNDISTURBED)
 
 # All files of a large repository, the first time.
 CHECKOUT_SECONDS = 600.0
@@ -105,9 +106,10 @@ def _files_of(commit: str, home: Path, git_folder: str) -> Path:
 
 def _all_files() -> dict[str, str]:
     """Variables that switch settings off; git before 2.31 passes them over."""
-    variables = {"GIT_CONFIG_COUNT": str(len(_OF_THE_USERS_CHECKOUT))}
-    for number, setting in enumerate(_OF_THE_USERS_CHECKOUT):
-        variables |= {f"GIT_CONFIG_KEY_{number}": setting, f"GIT_CONFIG_VALUE_{number}": "false"}
+    variables = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
+    for number, setting in enumerate(_SETTINGS):
+        key, _, value = setting.partition("=")
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return variables
 
 

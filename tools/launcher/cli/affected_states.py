@@ -9,7 +9,6 @@ from typing import NamedTuple
 from tools.launcher.cli.affected_bazel import Workspace
 from tools.launcher.cli.affected_build import build_manifest
 from tools.launcher.cli.affected_checkout import cache_folder, checkout_of, user_options
-from tools.launcher.cli.affected_shared import shared_results
 from tools.launcher.cli.affected_tree import tree_of_files
 from tools.launcher.cli.diff_git import GitProblem, commit_of, is_clean, tree_of
 from tools.launcher.cli.lint_inputs import printable_path, read_document
@@ -37,10 +36,6 @@ class Question(NamedTuple):
     targets: str
     flags: tuple[str, ...]
     environ: Mapping[str, str]
-
-    def build_flags(self) -> tuple[str, ...]:
-        """Options for each build: those that were asked for, behind those of what the builds share."""
-        return (*shared_results(self.workspace, self.flags, self.environ), *self.flags)
 
     def cache_file(self, tree: str) -> Path:
         """Where the manifest of a tree is kept: digests follow from its files and what is asked alone."""
@@ -86,35 +81,44 @@ def state_of_revision(question: Question, revision: str) -> State:
             "commit, branch or tag, such as origin/main; `git fetch` brings those of others"
         )
     name = revision if commit.startswith(revision) else f"{revision} ({commit[:_SHORT]})"
-    kept = _kept(question.cache_file(tree))
+    file = question.cache_file(tree)
+    kept = _kept(file)
     if kept is not None:
         return State(name, kept)
     _say(f"building the digests of {name}, which are kept for the next call")
     with checkout_of(question.workspace, commit, question.environ) as checkout:
-        manifest = build_manifest(checkout._replace(flags=question.build_flags()), question.targets)
-    return State(name, _keep(question.cache_file(tree), manifest))
+        manifest = build_manifest(checkout._replace(flags=question.flags), question.targets)
+    # The user's options may have been edited while it was built.
+    if question.cache_file(tree) == file:
+        _keep(file, manifest)
+    return State(name, manifest)
 
 
 def state_of_working_tree(question: Question) -> State:
     """Return the digests of the files as they are, built in the user's own workspace.
 
-    They are kept for the revision that a commit of these files would be.
+    They are kept for the revision that a commit of these files would be, unless git does not look at all of them.
 
     Raises:
         as `state_of_revision`.
     """
-    if is_clean(question.workspace):
-        tree = tree_of(question.workspace, "HEAD")
-        kept = _kept(question.cache_file(tree)) if tree is not None else None
+    file = _file_of_working_tree(question)
+    # An edited tree is built anew each time: what git does not see may be edited along with the rest.
+    if file is not None and is_clean(question.workspace):
+        kept = _kept(file)
         if kept is not None:
             return State(WORKING_TREE, kept)
-    before = tree_of_files(question.workspace)
-    built = Workspace(question.workspace, flags=question.build_flags())
-    manifest = build_manifest(built, question.targets)
-    # It may have been edited while it was built.
-    if before is not None and tree_of_files(question.workspace) == before:
-        _keep(question.cache_file(before), manifest)
+    manifest = build_manifest(Workspace(question.workspace, flags=question.flags), question.targets)
+    # It, or the user's options, may have been edited while it was built.
+    if file is not None and _file_of_working_tree(question) == file:
+        _keep(file, manifest)
     return State(WORKING_TREE, manifest)
+
+
+def _file_of_working_tree(question: Question) -> Path | None:
+    """Where the manifest of the files as they are is kept, with the user's options as they are; None: nowhere."""
+    tree = tree_of_files(question.workspace)
+    return None if tree is None else question.cache_file(tree)
 
 
 def _kept(file: Path) -> DigestManifest | None:
@@ -124,10 +128,9 @@ def _kept(file: Path) -> DigestManifest | None:
         return None
 
 
-def _keep(file: Path, manifest: DigestManifest) -> DigestManifest:
+def _keep(file: Path, manifest: DigestManifest) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, dump_manifest(manifest))
-    return manifest
 
 
 def _say(text: str) -> None:
