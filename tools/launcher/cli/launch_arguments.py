@@ -62,6 +62,7 @@ def agreeing_arguments(flags: Any, *names: str) -> list[str]:
 def add_launch_arguments(parser: Any) -> None:
     """Add the flags of `launch`."""
     _add_verb_arguments(parser)
+    parser.set_defaults(verb="launch")
     add_place_arguments(parser)
     parser.add_argument(
         "--budget", metavar="FILE", help="the repository's GPU-hour ceilings; set by the experiment's target"
@@ -73,7 +74,9 @@ def add_rehearse_arguments(parser: Any) -> None:
     """Add the flags of `rehearse`: on the local Iris nothing is at stake, so there is no gate to answer for."""
     _add_verb_arguments(parser)
     add_store_argument(parser)
-    parser.set_defaults(controller=None, budget=None, yes=False, allow_dirty=False, override=[])
+    parser.set_defaults(
+        verb="rehearse", controller=None, budget=None, yes=False, allow_dirty=False, override=[]
+    )
 
 
 def _add_verb_arguments(parser: Any) -> None:

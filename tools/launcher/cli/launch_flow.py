@@ -23,6 +23,7 @@ from tools.launcher.cli.launch_stage import looked_for_only, refuse_unmade, requ
 from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.cli.relaunch_finished import refuse_finished
 from tools.launcher.cli.run_checkpoints import resume_text, resume_text_if_any
+from tools.launcher.cli.run_objects import objects_in_folder, objects_of
 from tools.launcher.cli.shipped_requirements import coordinator_requirements
 from tools.launcher.documents.longest_run import longest_run
 from tools.launcher.iris.gateway import IrisGateway
@@ -187,18 +188,20 @@ def check_reasons(bundle: LaunchBundle, flags: Any) -> None:
     collect_overrides(flags.override, allow_dirty=None)
 
 
-def launch(launching: Launching, flags: Any, *, agreeing: str | None = None) -> int:
+def launch(launching: Launching, flags: Any, *, agreeing: str | None = None, again: str | None = None) -> int:
     """Bring one run of the document to its end and verify it; see the module.
 
     Args:
         launching: of `prepared`.
         flags: of `launch_arguments`.
         agreeing: the command line that agrees beforehand; None: that of the experiment's target.
+        again: the command line that relaunches, but for --authorize; None: that of the experiment's target.
 
     Returns:
         an exit status.
     """
     files, place = launching.files, launching.place
+    again = again or _again_command(files, flags)
     sys.stdout.write(plan_text(files.plan))
     sys.stdout.write(looked_for_only(files, place, launching.stage))
     if place.is_local:
@@ -214,18 +217,20 @@ def launch(launching: Launching, flags: Any, *, agreeing: str | None = None) -> 
         decided = decided_before(newest, files.bundle, facts)
         if decided is not None:
             complete(store, decided, files.bundle)
-            return conclude(decided, place, store, None, who=launching.source.who, detach=flags.detach)
+            who = launching.source.who
+            return conclude(decided, place, store, None, who=who, detach=flags.detach, again=again)
     contradicted = contradicted_by(launching)
     if contradicted is not None:
         sys.stderr.write(f"refused: {contradicted}. Nothing was submitted\n")
         return exit_codes.REFUSED
     if newest is not None and flags.relaunch:
-        refuse_finished(newest, files, place, launching.stage)
+        with said_if_slow("looking whether what the run made is still there"):
+            refuse_finished(newest, files, place, launching.stage, objects_of(place))
     with opened(place, launching.gang) as cluster:
         if newest is not None and newest.state.is_live and not flags.relaunch:
             # It has its job: whatever the gates say now, nothing is submitted, and nobody needs to agree.
             following = launching.model_copy(update={"credentials": ()})
-            return _submit(following, flags, store, reached(cluster), newest.key.ordinal, NO_GATES)
+            return _submit(following, flags, store, reached(cluster), newest.key.ordinal, NO_GATES, again)
         report = gates_of(launching, flags, store, cluster)
         if report.missing or not place.is_local or any(gate.override for gate in report.gates):
             show_gates(report, sys.stdout)
@@ -242,7 +247,7 @@ def launch(launching: Launching, flags: Any, *, agreeing: str | None = None) -> 
         sys.stdout.write(resumption(launching, ordinal))
         if not place.is_local:
             agree_here(launching.stakes(), yes=flags.yes, command=agreeing or _agreeing_command(files, flags))
-        return _submit(launching, flags, store, gateway, ordinal, report)
+        return _submit(launching, flags, store, gateway, ordinal, report, again)
 
 
 def gates_of(
@@ -316,10 +321,11 @@ def _submit(
     gateway: IrisGateway,
     ordinal: int,
     report: GateReport,
+    again: str,
 ) -> int:
     outcome = submitted(launching, store, gateway, ordinal, report)
     who = launching.source.who
-    return conclude(outcome, launching.place, store, gateway, who=who, detach=flags.detach)
+    return conclude(outcome, launching.place, store, gateway, who=who, detach=flags.detach, again=again)
 
 
 def submitted(
@@ -376,7 +382,9 @@ def _relaunch_refused(launching: Launching, earlier: Sequence[RunRecord]) -> str
         return None
     newest = max(earlier, key=lambda record: record.key.ordinal)
     try:
-        refuse_finished(newest, launching.files, launching.place, launching.stage)
+        refuse_finished(
+            newest, launching.files, launching.place, launching.stage, objects_in_folder(launching.place)
+        )
     except RelaunchRefused as refused:
         return str(refused)
     return None
@@ -399,3 +407,11 @@ def _agreeing_command(files: ExperimentFiles, flags: Any) -> str:
         *agreeing_arguments(flags, "stage", "store", "controller", "authorize"),
     ]
     return f"tools/bazel run {verb_target(files.plan.experiment, 'launch')} -- {shlex.join(typed)}"
+
+
+def _again_command(files: ExperimentFiles, flags: Any) -> str:
+    """The command line that relaunches what this one launched, but for who answers for it."""
+    named = ("stage", "store", "controller")
+    typed = [f"--{name}={value}" for name in named if (value := getattr(flags, name))]
+    words = shlex.join(["--relaunch", *typed])
+    return f"tools/bazel run {verb_target(files.plan.experiment, flags.verb)} -- {words}"

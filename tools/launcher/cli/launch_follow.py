@@ -26,6 +26,7 @@ def conclude(
     *,
     who: str,
     detach: bool,
+    again: str,
 ) -> int:
     """Bring a launch to its end after `submit_once` and return the exit status.
 
@@ -36,16 +37,17 @@ def conclude(
         gateway: the place's scheduler; None if the record alone decided.
         who: who launches.
         detach: return once the run has its job.
+        again: the command line that relaunches the run, but for --authorize.
     """
     if gateway is not None and outcome.state in _SAID:
         print(f"coordinator: {outcome.job_id} ({_SAID[outcome.state]})", flush=True)
         if detach:
             print(f"detached: follow it with `{watch_command(outcome.key, place)}`")
             return exit_codes.OK
-        return follow_to_end(outcome.key, place, store, gateway, who)
+        return follow_to_end(outcome.key, place, store, gateway, who, again=again)
     if outcome.state is SubmitState.FINISHED_BEFORE and outcome.record is not None:
         print(f"coordinator: {outcome.message}")
-        return verify_and_show(outcome.record, place, store, gateway, who)
+        return verify_and_show(outcome.record, place, store, gateway, who, again=again)
     sys.stderr.write(f"{'refused' if outcome.state in _REFUSALS else 'error'}: {outcome.message}\n")
     if outcome.state in _REFUSALS:
         return exit_codes.REFUSED

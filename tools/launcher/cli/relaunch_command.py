@@ -16,9 +16,10 @@ from tools.launcher.cli.launch_arguments import (
     agreeing_arguments,
 )
 from tools.launcher.cli.launch_flow import Launching, check_reasons, launch
-from tools.launcher.cli.launch_place import LOCAL_CLUSTER
+from tools.launcher.cli.launch_place import LOCAL_CLUSTER, LaunchPlace
 from tools.launcher.cli.launch_stage import refuse_unmade
 from tools.launcher.cli.relaunch_finished import refuse_finished
+from tools.launcher.cli.run_objects import objects_in_folder
 from tools.launcher.cli.run_place import add_run_arguments, credentials_of, place_of, store_of
 from tools.launcher.cli.run_selection import NoSuchRun, find_run, short_name
 from tools.launcher.cli.runfiles_paths import WrongFile, read_located
@@ -73,7 +74,9 @@ def run(flags: Any) -> int:
     stage = record.stage or files.graph["default_stage"]
     refuse_unmade(files, where.place, stage)
     newest = _newest(store, record)
-    refuse_finished(newest, files, where.place, stage)
+    if flags.dry_run:
+        # It asks no bucket. A relaunch does, when it knows that nothing else speaks against it.
+        refuse_finished(newest, files, where.place, stage, objects_in_folder(where.place))
     launching = Launching(
         files=files,
         place=where.place,
@@ -86,7 +89,12 @@ def run(flags: Any) -> int:
     launch_flags = argparse.Namespace(
         **{**vars(flags), "relaunch": True, "budget": flags.budget or shipped_budget()}
     )
-    return launch(launching, launch_flags, agreeing=_agreeing_command(record, flags))
+    return launch(
+        launching,
+        launch_flags,
+        agreeing=_agreeing_command(record, flags),
+        again=_again_command(record, where.place, flags),
+    )
 
 
 def _files(record: RunRecord, store: ObjectStore, flags: Any) -> ExperimentFiles:
@@ -138,3 +146,12 @@ def _agreeing_command(record: RunRecord, flags: Any) -> str:
     """The command line of this relaunch, with --yes."""
     repeated = agreeing_arguments(flags, "store", "controller", "cluster", "budget", "authorize")
     return f"tools/bazel run //tools/launcher -- relaunch {shlex.join([short_name(record), *repeated])}"
+
+
+def _again_command(record: RunRecord, place: LaunchPlace, flags: Any) -> str:
+    """The command line that relaunches the document once more, but for who answers for it."""
+    named = ("controller", "cluster", "budget")
+    repeated = [f"--{name}={value}" for name in named if (value := getattr(flags, name))]
+    document = f"{record.key.experiment}/{record.key.launch_digest[:8]}"
+    words = [document, *place.store_arguments(os.environ), *repeated]
+    return f"tools/bazel run //tools/launcher -- relaunch {shlex.join(words)}"

@@ -6,15 +6,20 @@ import shlex
 from tools.launcher.cli.existing_outputs import finished_steps
 from tools.launcher.cli.experiment_files import ExperimentFiles
 from tools.launcher.cli.launch_place import LaunchPlace
-from tools.launcher.cli.run_objects import objects_of
-from tools.launcher.store.object_store import StoreError
+from tools.launcher.store.objects import ObjectReader
 from tools.launcher.store.records import RunRecord, RunState
 from tools.launcher.submit.gates.labels import verb_target
 from tools.launcher.submit.relaunch import RelaunchRefused
 from tools.launcher.submit.stage_steps import stages_of, steps_of_stage
 
 
-def refuse_finished(newest: RunRecord, files: ExperimentFiles, place: LaunchPlace, stage: str) -> None:
+def refuse_finished(
+    newest: RunRecord,
+    files: ExperimentFiles,
+    place: LaunchPlace,
+    stage: str,
+    objects: ObjectReader | None,
+) -> None:
     """Refuse a new attempt of a run that ended well, unless something that it made is gone.
 
     Its coordinator would find every step finished, reuse it and end: a job for nothing.
@@ -22,23 +27,21 @@ def refuse_finished(newest: RunRecord, files: ExperimentFiles, place: LaunchPlac
     Args:
         newest: the document's newest attempt.
         files: of the experiment.
-        place: where a new attempt would go; the artifacts are looked for there.
+        place: where a new attempt would go.
         stage: at which it would end.
+        objects: holds the artifacts of the place; None if nobody shall be asked for them, or nobody can.
 
     Raises:
         RelaunchRefused: the run ended well, and nothing is seen to be gone.
         ArtifactMismatch: another plan's artifact lies where a step of this one would.
+        StoreError: whether the artifacts are there was asked, and not answered: another call may get the answer.
     """
     if newest.state is not RunState.SUCCEEDED:
         return
     addresses = [step["address"] for step in steps_of_stage(files.bundle.graph_json, stage)]
-    unread = ""
-    objects = objects_of(place)
-    try:
-        if objects is not None and finished_steps(files.bundle.graph_json, stage, objects) < set(addresses):
-            return
-    except StoreError as error:
-        unread = f" (whether it is still there cannot be told from here: {error})"
+    unread = "" if objects is not None else " (whether it is still there cannot be told from here)"
+    if objects is not None and finished_steps(files.bundle.graph_json, stage, objects) < set(addresses):
+        return
     ended = next(event for event in reversed(newest.events) if event.kind == "succeeded")
     label = files.plan.experiment
     raise RelaunchRefused(

@@ -1,9 +1,12 @@
 """A run that ended well is not started again for nothing; one that lost what it made is."""
 
 import argparse
+import contextlib
+import io
 import json
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,11 +15,14 @@ from tools.launcher.cli import exit_codes
 from tools.launcher.cli.built_experiment_testlib import build, source_of
 from tools.launcher.cli.commands import run
 from tools.launcher.cli.experiment_files import ExperimentFiles, read_experiment_files
+from tools.launcher.iris.jobs import JobFacts
 from tools.launcher.iris.local.control import status
 from tools.launcher.store.bundles import BUNDLE_PREFIX, pack
 from tools.launcher.store.content import put_content
 from tools.launcher.store.file_store import FileStore
 from tools.launcher.store.locations import ObjectRoot
+from tools.launcher.store.object_store import StoreUnavailable
+from tools.launcher.store.objects import FolderObjects
 from tools.launcher.store.records import EventKind, RunKey, append_event, list_records
 
 AUTHORIZED = "--authorize=ann: the numbers looked odd"
@@ -131,6 +137,127 @@ def test_of_an_earlier_stage_the_next_one_is_named(state, files, capsys):
     assert capsys.readouterr().err.endswith(
         ". To go on from what it made: tools/bazel run //experiments/gsm8k_grpo:launch -- --stage=rl\n"
     )
+
+
+FAR: dict[str, object] = {
+    "runtime": "marinskyrl",
+    "route": {"scheduler": "iris", "controller": "http://127.0.0.1:1"},
+    "cluster": "cw-us-east-02a",
+    "object_root": None,
+    "credentials": [],
+}
+
+
+class Bucket:
+    """The buckets of a real cluster, in the folder of a rehearsal. Everything that is asked is noted."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.first: Exception | None = None
+        self.waits_for: tuple[io.StringIO, str] | None = None
+        self._objects = FolderObjects(ObjectRoot(folder))
+        monkeypatch.setattr("tools.launcher.coordinator.bucket_objects.BucketObjects", lambda: self)
+        monkeypatch.setattr("tools.launcher.cli.launch_cluster.IRIS_GIVE_UP_SECONDS", 0.3)
+
+    def read(self, uri: str) -> bytes | None:
+        self.asked.append(uri)
+        if self.first is not None:
+            raise self.first
+        if self.waits_for is not None:
+            said, words = self.waits_for
+            while words not in said.getvalue():
+                time.sleep(0.05)
+        return self._objects.read(uri)
+
+    def exists(self, uri: str) -> bool:
+        return self.read(uri) is not None
+
+
+@pytest.fixture
+def bucket(state, monkeypatch) -> Bucket:
+    return Bucket(state / "objects", monkeypatch)
+
+
+def test_a_bucket_without_an_answer_leaves_it_open(state, files, bucket, capsys):
+    """It was refused for good."""
+    recorded(state, files, *ENDED_WELL, **FAR)
+    bucket.first = StoreUnavailable("s3://lab", "read it", "no answer for 30 s")
+    assert run(["relaunch", "gsm8k_grpo", AUTHORIZED]) == exit_codes.UNKNOWN
+    assert capsys.readouterr().err == (
+        "error: store s3://lab: cannot read it: no answer for 30 s. Make it reachable and writable, then run the "
+        "command again\n"
+    )
+    assert len(list_records(FileStore(state / "store"))) == 1
+
+
+def test_a_dry_run_asks_no_bucket(state, files, bucket, capsys):
+    recorded(state, files, *ENDED_WELL, **FAR)
+    assert run(["relaunch", "gsm8k_grpo", "--dry-run"]) == exit_codes.REFUSED
+    assert bucket.asked == []
+    assert (
+        " A new attempt would train nothing and reuse what is there (whether it is still there cannot be told from "
+        "here): " in capsys.readouterr().err
+    )
+
+
+def test_a_bucket_is_asked_once_and_that_is_said(state, files, bucket, monkeypatch):
+    recorded(state, files, *ENDED_WELL, **FAR)
+    said = io.StringIO()
+    bucket.waits_for = (said, "looking whether what the run made is still there ...\n")
+    monkeypatch.setattr(sys, "stderr", said)
+    # Nothing is there, so it goes on to the gates.
+    assert run(["relaunch", "gsm8k_grpo", AUTHORIZED]) == exit_codes.REFUSED
+    assert "see above; nothing was submitted\n" in said.getvalue()
+    assert sorted(set(bucket.asked)) == sorted(bucket.asked) != []
+
+
+class Failing:
+    """A scheduler whose every job fails at once."""
+
+    def __init__(self, store: FileStore, experiment: str, digest: str) -> None:
+        self._store, self._experiment, self._digest = store, experiment, digest
+
+    def job_id_of(self, user: str, name: str) -> str:
+        return f"/{user}/{name}"
+
+    def submit(self, request) -> str:
+        ordinal = len(list_records(self._store, self._experiment))
+        key = RunKey(experiment=self._experiment, launch_digest=self._digest, ordinal=ordinal)
+        job_id = self.job_id_of(request.user, request.name)
+        append_event(self._store, key, "coordinator_started", "coordinator", {"job_id": job_id})
+        append_event(self._store, key, "failed", "coordinator", {"reason": "no disk", "step": "x@1"})
+        return job_id
+
+    def describe(self, job_id: str) -> JobFacts | None:
+        return None
+
+    def children(self, job_id: str) -> tuple[JobFacts, ...]:
+        return ()
+
+    def check_in(self) -> str:
+        return "ada"
+
+
+def test_the_way_to_try_again_has_what_was_typed(state, files, built, monkeypatch, capsys):
+    """It named a command that does not know the repository's own card and ceilings."""
+    iris = Failing(FileStore(state / "store"), "gsm8k_grpo.import", files.digests.launch)
+    monkeypatch.setattr(
+        "tools.launcher.cli.launch_flow.opened", lambda place, shape: contextlib.nullcontext(iris)
+    )
+    said = (
+        'run failed: no disk\nto try the same document again: tools/bazel run {} --authorize="who: why"; it '
+    )
+    assert run(["rehearse", *built, "--stage=import"]) == exit_codes.FAILED
+    verb = "//experiments/gsm8k_grpo:rehearse -- --relaunch --stage=import"
+    assert said.format(verb) in capsys.readouterr().err
+    own = [f"--cluster={built_file(built, 'cluster')}", "--budget=experiments/budget.yaml"]
+    assert run(["relaunch", "gsm8k_grpo.import", *own, AUTHORIZED]) == exit_codes.FAILED
+    command = f"//tools/launcher -- relaunch gsm8k_grpo.import/{files.digests.launch[:8]} {' '.join(own)}"
+    assert said.format(command) in capsys.readouterr().err
+
+
+def built_file(built: list[str], name: str) -> str:
+    return next(file for file in built if file.startswith(f"--{name}=")).partition("=")[2]
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.launch_place import LaunchPlace
+from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.cli.run_ending import verify_and_show
 from tools.launcher.documents.printable import printable_lines
 from tools.launcher.iris.gateway import IrisGateway
@@ -59,6 +60,8 @@ def follow_to_end(
     gateway: IrisGateway | None,
     who: str,
     display: "Display | None" = None,
+    *,
+    again: str | None = None,
 ) -> int:
     """Show a run until it ends, then verify it, and return the exit status of `verify`.
 
@@ -71,6 +74,7 @@ def follow_to_end(
         gateway: the scheduler, None if it cannot be asked.
         who: who watches, for what is written to the record at the end.
         display: shows the looks on stdout; None: what suits it.
+        again: the command line that relaunches the run, but for --authorize; None: as `verify_and_show`.
 
     Raises:
         StoreError: the store failed.
@@ -112,19 +116,20 @@ def follow_to_end(
     record = reload_record(store, key)
     if gateway is not None:
         record = settle(store, gateway, record, who)
-    return verify_and_show(_seen_cancelled(store, record), place, store, gateway, who)
+    return verify_and_show(seen_cancelled(store, record), place, store, gateway, who, again=again)
 
 
-def _seen_cancelled(store: ObjectStore, record: RunRecord) -> RunRecord:
+def seen_cancelled(store: ObjectStore, record: RunRecord) -> RunRecord:
     """Return a run that ended while it was being cancelled as whoever cancels it leaves it.
 
     Its coordinator fails for want of a child that was ended; that it was cancelled is written down once every job
     has ended, a moment later.
     """
     deadline = time.monotonic() + CANCELLED_SECONDS
-    while record.state is RunState.FAILED and record.cancel_requests and time.monotonic() < deadline:
-        time.sleep(SETTLED_SECONDS)
-        record = reload_record(store, record.key)
+    with said_if_slow(f"{record.key.short_name} is being cancelled: waiting for its jobs to be seen ended"):
+        while record.state is RunState.FAILED and record.cancel_requests and time.monotonic() < deadline:
+            time.sleep(SETTLED_SECONDS)
+            record = reload_record(store, record.key)
     return record
 
 

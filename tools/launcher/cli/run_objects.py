@@ -13,15 +13,21 @@ ANSWER_SECONDS = 30.0
 
 def objects_of(place: LaunchPlace) -> ObjectReader | None:
     """Return the objects of a run's place; None if they are on somebody else's machine."""
-    folder = place.objects()
+    folder = objects_in_folder(place)
     if folder is not None:
-        return FolderObjects(folder)
+        return folder
     if place.is_local:
         return None
     # Imported late: the libraries take seconds, and a local run has no use for them.
     from tools.launcher.coordinator.bucket_objects import BucketObjects
 
     return ImpatientObjects(BucketObjects(), ANSWER_SECONDS)
+
+
+def objects_in_folder(place: LaunchPlace) -> FolderObjects | None:
+    """Return the objects of a place that has a folder for all buckets; None where a server would be asked."""
+    folder = place.objects()
+    return None if folder is None else FolderObjects(folder)
 
 
 class ImpatientObjects:

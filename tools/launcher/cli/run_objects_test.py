@@ -87,6 +87,24 @@ def test_without_an_answer_on_record_what_cannot_be_read_is_a_no(tmp_path, bucke
     assert cats.record().verify_failure is None
 
 
+def test_a_launch_that_cannot_read_what_its_run_left_does_not_know(tmp_path, bucket, capsys):
+    """It said `not verified` of a run that succeeded."""
+    cats = real_run(tmp_path / "shared", bucket)
+    store = f"--store={cats.store.url}"
+    bucket.answer(403)
+    assert run(["watch", "cats", store]) == exit_codes.UNKNOWN
+    assert capsys.readouterr().err.endswith(
+        f"error: {cats.key.short_name} succeeded, and whether it is verified is not known: what it left cannot be "
+        "read from here. Ask again where it can: tools/bazel run //tools/launcher -- verify "
+        f"{cats.key.short_name} {store}\n"
+    )
+    # An answer on record is one.
+    cats.event("verified", verified=True)
+    assert run(["watch", "cats", store]) == exit_codes.OK
+    cats.event("verify_failed", verified=False)
+    assert run(["watch", "cats", store]) == exit_codes.FAILED
+
+
 def place(**changes):
     facts = {"cluster": "far", "runtime": "marinskyrl", "store_url": "gs://lab/x", "state": None}
     route = Route(scheduler="iris", controller="http://127.0.0.1:1")

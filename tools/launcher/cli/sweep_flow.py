@@ -67,8 +67,8 @@ def launch_points(
     """Bring every point to its end and verify it, as far as that is left to do.
 
     Args:
-        sweep: what is shown of it.
-        points: its points, which all go to one place.
+        sweep: all of it.
+        points: those that were asked for, which all go to one place.
         flags: of `sweep-launch`.
         doing: what is said to be done with them.
 
@@ -76,17 +76,19 @@ def launch_points(
         an exit status.
     """
     place = points[0].launching.place
+    of = len(sweep.points)
+    sweep = sweep.model_copy(update={"points": tuple(each.point for each in points)})
     for each in points:
         refuse_unmade(each.launching.files, place, each.launching.stage)
         if place.is_local:
             check_offered(each.launching.gang)
     sys.stdout.write(looked_for_only(points[0].launching.files, place, points[0].launching.stage))
     if flags.dry_run:
-        return _dry_run(sweep, points, flags, doing)
+        return _dry_run(sweep, points, flags, doing, of)
     with said_if_slow(f"reading the records in {place.store_url}"):
         store = place.open_store()
         found = standings(store, sweep.points, runtime=place.runtime, stage=flags.stage)
-    _show_table(sweep, place, found, place.store_url, _submits(flags), doing)
+    _show_table(sweep, place, found, place.store_url, _submits(flags), doing, of)
     todo = sorted_out(points, found, store, relaunch=flags.relaunch)
     work = [what for what in todo.values() if isinstance(what, Work)]
     ends = {name: what for name, what in todo.items() if isinstance(what, Ended)}
@@ -142,9 +144,16 @@ def _show_table(
     records: str,
     submits: frozenset[PointState],
     doing: Doing,
+    of: int,
 ) -> None:
     table = SweepTable(
-        sweep=sweep, cluster=place.cluster, standings=found, records=records, submits=submits, doing=doing
+        sweep=sweep,
+        cluster=place.cluster,
+        standings=found,
+        records=records,
+        submits=submits,
+        doing=doing,
+        points_in_all=of,
     )
     sys.stdout.write(sweep_text(table))
     sys.stdout.flush()
@@ -182,14 +191,14 @@ def _agreeing_command(sweep: Sweep, flags: Any) -> str:
     return f"tools/bazel run {verb_target(sweep.sweep, 'launch')} -- {shlex.join(typed)}"
 
 
-def _dry_run(sweep: Sweep, points: Sequence[PointLaunch], flags: Any, doing: Doing) -> int:
+def _dry_run(sweep: Sweep, points: Sequence[PointLaunch], flags: Any, doing: Doing, of: int) -> int:
     """Show what a launch would do: no server is asked, nothing is written or started."""
     place = points[0].launching.place
     found = None
     if place.store_url.startswith("file:"):
         found = standings(place.open_store(), sweep.points, runtime=place.runtime, stage=flags.stage)
     records = place.store_url if found else "not asked for in a dry run"
-    _show_table(sweep, place, found, records, _submits(flags), doing)
+    _show_table(sweep, place, found, records, _submits(flags), doing, of)
     known: Sequence[Standing | None] = found or [None] * len(points)
     chosen = [
         each

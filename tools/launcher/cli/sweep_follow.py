@@ -4,6 +4,7 @@ import contextlib
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.launch_place import LaunchPlace
+from tools.launcher.cli.run_following import seen_cancelled
 from tools.launcher.cli.sweep_ends import Ended
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.store.object_store import ObjectStore, StoreError, StoreUnavailable
@@ -61,6 +62,7 @@ class Following:
         if progress.end is FollowEnd.NOT_SUBMITTED:
             return "", Ended(status.state.value, run, progress.message, exit_codes.FAILED)
         record = settle(self._store, self._gateway, reload_record(self._store, self.key), self._who)
+        record = seen_cancelled(self._store, record)
         return "", verified_quietly(record, self._place, self._store, self._gateway, self._who)
 
 
@@ -80,7 +82,7 @@ def verified_quietly(
     """
     from tools.launcher.cli.run_objects import objects_of
     from tools.launcher.cli.run_place import RunPlace, looking
-    from tools.launcher.observe.verify import answer_on_record, record_verification, verify_run
+    from tools.launcher.observe.verify import answer_on_record, is_open, record_verification, verify_run
 
     run = record.key.short_name
     ended_well = record.state is RunState.SUCCEEDED
@@ -103,6 +105,8 @@ def verified_quietly(
     wrong = [
         f"{fact.name}: {fact.seen}, expected {fact.expected}" for fact in verification.facts if not fact.ok
     ]
+    if is_open(record, verification):
+        return Ended("not known", run, "; ".join(wrong), exit_codes.UNKNOWN)
     return Ended("not verified", run, "; ".join(wrong), exit_codes.FAILED)
 
 

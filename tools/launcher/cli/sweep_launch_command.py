@@ -8,11 +8,10 @@ from tools.launcher.cli.launch_arguments import add_launch_arguments
 from tools.launcher.cli.launch_flow import prepared
 from tools.launcher.cli.launch_place import LaunchPlace, launch_place
 from tools.launcher.cli.launch_problems import PlaceRefused
-from tools.launcher.cli.launch_stage import trains
 from tools.launcher.cli.runfiles_paths import WrongFile
 from tools.launcher.cli.sweep_files import add_sweep_argument, read_points, read_sweep
 from tools.launcher.cli.sweep_flow import launch_points
-from tools.launcher.cli.sweep_work import PointLaunch
+from tools.launcher.cli.sweep_work import point_launch
 from tools.launcher.submit.facts import declared_credentials
 from tools.launcher.submit.source_state import read_source_state
 
@@ -62,11 +61,8 @@ def run(flags: Any) -> int:
         launching = prepared(
             files, place, flags, credentials=declared_credentials(files.bundle), source=source
         )
-        if not trains(files, launching.stage):
-            point = point.model_copy(update={"gpu_hours": 0.0})
-        points.append(PointLaunch(point, launching))
-    shown = sweep.model_copy(update={"points": tuple(each.point for each in points)})
-    return launch_points(shown, points, flags)
+        points.append(point_launch(point, launching))
+    return launch_points(sweep, points, flags)
 
 
 def _require_one_place(point: str, place: LaunchPlace, first: str, expected: LaunchPlace) -> None:

@@ -6,6 +6,7 @@ The scheduler here takes jobs and forgets them; tests/e2e/sweep_test.py has a re
 import contextlib
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tools.launcher.iris.jobs import IrisUnreachable, JobFacts, JobRefused, Task
 from tools.launcher.iris.local.control import status
 from tools.launcher.render.sweep import load_sweep
 from tools.launcher.store.file_store import FileStore
+from tools.launcher.store.object_store import StoreUnavailable
 from tools.launcher.store.records import RunKey, append_event, list_records
 
 BUDGET = "--budget=experiments/budget.yaml"
@@ -294,6 +296,32 @@ def test_a_run_of_another_place_is_refused(built, iris, store, capsys):
     assert "in another place: runtime marinskyrl, this launch rehearsal" in said.err
 
 
+def test_a_run_that_is_being_cancelled_is_told_as_a_launch_tells_it(built, iris, store, capsys):
+    """Its coordinator fails a moment before whoever cancels it has the last word: it was `failed`."""
+    one, two, three = points_of(built)
+    last_word = threading.Timer(
+        1.0, append_event, [store, key_of(one), "cancelled", "ann@desk", {"reason": "by ann: wrong data"}]
+    )
+
+    def cancelled(_):
+        for kind in ("cancel_requested", "failed"):
+            append_event(
+                store, key_of(one), kind, "ann@desk", {"authorized": "ann: wrong data", "reason": "x"}
+            )
+        last_word.start()
+
+    iris.during = {
+        "seeds_seed_1": cancelled,
+        "seeds_seed_2": finishes(store, two, "failed", reason="x"),
+        "seeds_seed_3": finishes(store, three, "failed", reason="x"),
+    }
+    assert run(["sweep-launch", *built]) == exit_codes.FAILED
+    last_word.join()
+    said = capsys.readouterr()
+    assert said.out.splitlines()[-1] == "1 cancelled, 2 failed"
+    assert "seed_1: cancelled: by ann: wrong data. " in said.err
+
+
 def test_all_gates_of_all_points_are_shown_before_anything_is_submitted(far, iris, tmp_path, capsys):
     launch = ["sweep-launch", *far, BUDGET, "--store=gs://team/x", "--controller=http://127.0.0.1:1"]
     assert run([*launch, "--dry-run"]) == exit_codes.OK
@@ -317,6 +345,46 @@ def shared(tmp_path, monkeypatch):
 
 
 FAR = ["--store=gs://team/x", "--controller=http://127.0.0.1:1", BUDGET, "--allow-dirty"]
+
+
+@pytest.mark.parametrize("kinds", [("submitted",), ("submitted", "succeeded", "verified")])
+def test_a_rehearsal_is_never_taken_for_the_run(far, iris, shared, capsys, kinds):
+    """Rehearsed into the cluster's store, a point was called verified and never launched."""
+    key = key_of(points_of(far)[0])
+    append_event(shared, key, "intent", "ann@desk", {"runtime": "rehearsal"})
+    for kind in kinds:
+        append_event(shared, key, kind, "ann@desk", {"job_id": "/slipway/x"})
+    for again in ([], ["--relaunch", "--authorize=ann: again"]):
+        assert run(["sweep-launch", *far, *FAR, "--yes", "--detach", *again]) == exit_codes.FAILED
+        said = capsys.readouterr()
+        assert f" elsewhere {key.short_name}\n" in said.out
+        assert said.out.splitlines()[-1] == "1 refused, 2 running"
+        assert "in another place: runtime rehearsal, this launch marinskyrl" in said.err
+    assert len(names(iris)) == 2
+
+
+def test_a_run_whose_buckets_cannot_be_read_is_not_known(far, iris, shared, capsys, monkeypatch):
+    """It was called not verified."""
+
+    class Away:
+        def read(self, uri):
+            raise StoreUnavailable("s3://lab", f"read {uri}", "Forbidden")
+
+        def exists(self, uri):
+            return self.read(uri) is not None
+
+    monkeypatch.setattr("tools.launcher.coordinator.bucket_objects.BucketObjects", Away)
+    monkeypatch.setattr("tools.launcher.cli.launch_cluster.IRIS_GIVE_UP_SECONDS", 0.3)
+    one, two, three = points_of(far)
+    iris.during = {
+        "seeds_seed_1": finishes(shared, one, "succeeded"),
+        "seeds_seed_2": finishes(shared, two, "failed", reason="x"),
+        "seeds_seed_3": finishes(shared, three, "failed", reason="x"),
+    }
+    assert run(["sweep-launch", *far, *FAR, "--yes"]) == exit_codes.UNKNOWN
+    said = capsys.readouterr()
+    assert said.out.splitlines()[-1] == "1 not known, 2 failed"
+    assert "seed_1: not known: tasks_joined: unknown: s3://" in said.err
 
 
 def test_a_missing_gate_refuses_the_sweep(tmp_path, iris, shared, capsys):
@@ -443,12 +511,21 @@ def test_a_rehearsal_goes_on_where_it_was_interrupted(far, iris, store, capsys):
 
 def test_a_rehearsal_of_some_points(far, iris, capsys):
     assert run(["sweep-rehearse", *far, "--only=seed_3", "--only=seed_1", "--detach"]) == exit_codes.OK
-    assert capsys.readouterr().out.splitlines()[-1] == "1 running, 1 waits"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{SWEEP}: 2 of 3 points, version 2026.09.21, on local"
+    assert any(line.startswith("to be rehearsed: 2 of 3 points, ") for line in lines)
+    assert lines[-1] == "1 running, 1 waits"
     assert [name.partition("-")[0] for name in names(iris)] == ["seeds_seed_1"]
     assert run(["sweep-rehearse", *far, "--only=seed_4"]) == exit_codes.USAGE
     assert capsys.readouterr().err == (
         f"error: --only=seed_4: {SWEEP} has no such point. Its points: seed_1, seed_2, seed_3\n"
     )
+
+
+def test_a_rehearsal_that_ends_before_the_training_takes_no_gpu(far, iris, capsys):
+    assert run(["sweep-rehearse", *far, "--stage=import", "--dry-run"]) == exit_codes.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[8] for line in lines[2:5]] == ["0"] * 3
 
 
 def test_a_dry_run_of_a_rehearsal_starts_nothing(far, iris, tmp_path, capsys):

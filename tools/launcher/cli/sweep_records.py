@@ -21,9 +21,11 @@ PointState = Literal[
     "verified",
     "failed",
     "cancelled",
+    "elsewhere",
     "unreadable",
 ]
-"""Of a point by its record: `unconfirmed` was begun and may have a job; `succeeded` was not verified yet."""
+"""Of a point by its record: `unconfirmed` was begun and may have a job; `succeeded` was not verified yet;
+`elsewhere` is the run of another runtime, such as a rehearsal where the run itself is asked for."""
 
 TO_SUBMIT: frozenset[PointState] = frozenset({"new", "unconfirmed", "refused", "conflict"})
 """What a launch submits."""
@@ -104,7 +106,7 @@ def _standing(
     )
     try:
         if own:
-            return _of_attempts(read_records(store, own))
+            return _of_attempts(read_records(store, own), runtime)
         others = read_records(store, [entry for entry in entries if entry not in own])
     except StoreUnavailable:
         raise
@@ -116,10 +118,13 @@ def _standing(
     return Standing(state="new")
 
 
-def _of_attempts(attempts: tuple[RunRecord, ...]) -> Standing:
+def _of_attempts(attempts: tuple[RunRecord, ...], runtime: str) -> Standing:
     newest = attempts[-1]
     state = _WORDS[newest.state]
-    if newest.state is RunState.SUCCEEDED and newest.verification is not None:
+    # A record of an older launcher does not say its runtime.
+    if newest.runtime not in (None, runtime):
+        state = "elsewhere"
+    elif newest.state is RunState.SUCCEEDED and newest.verification is not None:
         state = "verified"
     elif newest.state is RunState.SUCCEEDED and newest.verify_failure is not None:
         state = "not verified"

@@ -11,7 +11,7 @@ from tools.launcher.cli.launch_place import rehearsal_place
 from tools.launcher.cli.runfiles_paths import WrongFile
 from tools.launcher.cli.sweep_files import add_sweep_argument, read_points, read_sweep
 from tools.launcher.cli.sweep_flow import launch_points
-from tools.launcher.cli.sweep_work import PointLaunch
+from tools.launcher.cli.sweep_work import point_launch
 from tools.launcher.render.sweep import Sweep
 from tools.launcher.submit.source_state import read_source_state
 
@@ -52,16 +52,17 @@ def add_arguments(parser: Any) -> None:
 @reporting
 def run(flags: Any) -> int:
     """Rehearse the points; see DESCRIPTION."""
-    sweep = _chosen(read_sweep(flags.sweep), flags.only)
+    whole = read_sweep(flags.sweep)
+    sweep = _chosen(whole, flags.only)
     place = rehearsal_place(flags, os.environ)
     source = read_source_state(os.environ)
     built = read_points(sweep, flags.cluster)
     # No credentials: a rehearsal contacts none of the services they are for.
     points = [
-        PointLaunch(point, prepared(files, place, flags, credentials=(), source=source))
+        point_launch(point, prepared(files, place, flags, credentials=(), source=source))
         for point, files in zip(sweep.points, built, strict=True)
     ]
-    return launch_points(sweep, points, flags, doing="rehearsed")
+    return launch_points(whole, points, flags, doing="rehearsed")
 
 
 def _chosen(sweep: Sweep, only: Sequence[str]) -> Sweep:

@@ -22,12 +22,13 @@ class SweepTable(BaseModel):
     """What is shown.
 
     Attributes:
-        sweep: the points.
+        sweep: the points that are shown.
         cluster: where they go.
         standings: of each point; None if the store was not asked.
         records: where the standings are from, or why there are none.
         submits: points that stand so are submitted.
         doing: what a submission is here.
+        points_in_all: how many points the sweep has; None: those that are shown.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -38,6 +39,7 @@ class SweepTable(BaseModel):
     records: str
     submits: frozenset[PointState] = TO_SUBMIT
     doing: Doing = "launched"
+    points_in_all: int | None = None
 
     def to_submit(self) -> tuple[SweepPoint, ...]:
         """Return the points that a launch would submit; all where nothing is known of them."""
@@ -142,10 +144,11 @@ def _with_standings(table: SweepTable) -> list[tuple[SweepPoint, Standing | None
 
 
 def _head(table: SweepTable) -> str:
-    points = table.sweep.points
+    points, of = table.sweep.points, _in_all(table)
+    shown = "" if len(points) == of else f"{len(points)} of "
     versions = sorted({point.artifact.rpartition("@")[2] for point in points})
     return printable(
-        f"{table.sweep.sweep}: {_counted(len(points))}, version {', '.join(versions)}, on {table.cluster}"
+        f"{table.sweep.sweep}: {shown}{_counted(of)}, version {', '.join(versions)}, on {table.cluster}"
     )
 
 
@@ -154,11 +157,15 @@ def _total(table: SweepTable) -> str:
     price = f"{gpu_hours(wanted):g} GPU-hours at most"
     if table.doing == "rehearsed":
         price = "one after another on this machine's CPU; the GPU-hours are those of a launch"
-    return f"to be {table.doing}: {len(wanted)} of {_counted(len(table.sweep.points))}, {price}."
+    return f"to be {table.doing}: {len(wanted)} of {_counted(_in_all(table))}, {price}."
 
 
 def _records(table: SweepTable) -> str:
     return printable(f"records: {table.records}.")
+
+
+def _in_all(table: SweepTable) -> int:
+    return table.points_in_all or len(table.sweep.points)
 
 
 def _counted(number: int) -> str:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.launch_flow import Launching, contradicted_by
+from tools.launcher.cli.launch_stage import trains
 from tools.launcher.cli.sweep_ends import Ended
 from tools.launcher.cli.sweep_follow import verified_quietly
 from tools.launcher.cli.sweep_records import TO_RELAUNCH, Standing
@@ -25,6 +26,13 @@ class PointLaunch(NamedTuple):
     def name(self) -> str:
         """Its short name."""
         return self.point.point
+
+
+def point_launch(point: SweepPoint, launching: Launching) -> PointLaunch:
+    """Return a point with its launch; one that ends before the training takes no GPU."""
+    if not trains(launching.files, launching.stage):
+        point = point.model_copy(update={"gpu_hours": 0.0})
+    return PointLaunch(point, launching)
 
 
 class Work(NamedTuple):

@@ -1,5 +1,6 @@
 """`watch`: at a terminal and elsewhere, to the end and interrupted, of runs here and of others."""
 
+import io
 import os
 import pty
 import re
@@ -19,7 +20,7 @@ from tools.launcher.cli.launch_place import LaunchPlace
 from tools.launcher.cli.run_following import watch_command
 from tools.launcher.iris.route import EMBEDDED, Route
 from tools.launcher.observe.run_testlib import COORDINATOR_ID, Run
-from tools.launcher.store.records import RunKey
+from tools.launcher.store.records import RunKey, reload_record
 
 SECONDS = 60
 CLOSED = "http://127.0.0.1:1"
@@ -110,6 +111,25 @@ def test_a_run_that_is_cancelled_is_seen_to_be(tmp_path, capsys):
     assert run(["watch", "cats", store_of(cats)]) == exit_codes.FAILED
     last_word.join()
     assert "run cancelled: by ann: wrong data\n" in capsys.readouterr().err
+
+
+def test_waiting_for_a_cancellation_is_said(tmp_path, monkeypatch):
+    cats, said = far(tmp_path), io.StringIO()
+    cats.submit()
+    cats.event("cancel_requested", authorized="ann: wrong data")
+    cats.event("failed", reason="child job is killed", step="cats@1")
+    waits = f"{cats.key.short_name} is being cancelled: waiting for its jobs to be seen ended ...\n"
+    reload = reload_record
+
+    def reload_then_end(store, key):
+        if waits in said.getvalue():
+            cats.event("cancelled", reason="by ann: wrong data")
+        return reload(store, key)
+
+    monkeypatch.setattr("tools.launcher.cli.run_following.reload_record", reload_then_end)
+    monkeypatch.setattr(sys, "stderr", said)
+    assert run(["watch", "cats", store_of(cats)]) == exit_codes.FAILED
+    assert f"{waits}run cancelled: by ann: wrong data\n" in said.getvalue()
 
 
 def test_a_cancellation_that_is_not_done_is_told(tmp_path, capsys, monkeypatch):

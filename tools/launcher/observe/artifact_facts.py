@@ -43,6 +43,11 @@ def imports_exist(files: RunFiles, reader: Reader, *, recorded_state: str) -> tu
     if recorded_state != "succeeded":
         found.problems.append(f"the run's record says {recorded_state}")
     records = _records(files.imports, reader, found)
+    found.problems += [
+        f"{address} {RECORD_FILE} names no file, so nothing says what of it has to be there"
+        for address, record in records.items()
+        if not record.files
+    ]
     rehearsal = any(record.rehearsal for record in records.values())
     return _fact(IMPORTS_EXIST, files.imports, records, found), rehearsal
 

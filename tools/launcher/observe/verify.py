@@ -37,7 +37,15 @@ from tools.launcher.observe.scheduler import Describes
 from tools.launcher.store.locations import ObjectRoot
 from tools.launcher.store.object_store import ObjectStore, StoreError
 from tools.launcher.store.objects import FolderObjects, ObjectReader
-from tools.launcher.store.records import EventKind, RunEvent, RunKey, RunRecord, append_event, load_record
+from tools.launcher.store.records import (
+    EventKind,
+    RunEvent,
+    RunKey,
+    RunRecord,
+    RunState,
+    append_event,
+    load_record,
+)
 
 FACT_NAMES = (
     "tasks_joined",
@@ -115,10 +123,12 @@ def verify_run(
     """
     files = run_files(record, store)
     reader = _reader(record, object_root, objects)
+    if reader is None:
+        raise _elsewhere(record, files)
     if files.rl_step is None:
         return _verify_imports(record, files, reader)
     training = _verify_training(record, files, object_root, reader, gateway)
-    if not files.evaluations or reader is None:
+    if not files.evaluations:
         return training
     facts = (*training.facts, evaluations_exist(files, reader))
     return training.model_copy(
@@ -133,21 +143,32 @@ def _reader(record: RunRecord, object_root: ObjectRoot | None, objects: ObjectRe
     return None if objects is None else Reader(objects)
 
 
+def _elsewhere(record: RunRecord, files: RunFiles) -> FilesElsewhere:
+    """Return the error that says what would have to be read."""
+    if files.rl_step is None:
+        paths = ", ".join(step.output_path for step in files.imports)
+        return FilesElsewhere(
+            f"{record.key} ends at its imports, {paths}, which this command does not read, so it is not known "
+            "whether they are there. Look for the .artifact.json of each"
+        )
+    return FilesElsewhere(
+        f"{record.key} left its files at {files.attempts_root}, which this command does not read, so it is not "
+        "known whether the run did what it was launched for. Look at its terminal manifest "
+        f"{files.terminal_manifest_uri}"
+    )
+
+
 def _verify_training(
     record: RunRecord,
     files: RunFiles,
     object_root: ObjectRoot | None,
-    reader: Reader | None,
+    reader: Reader,
     gateway: Describes | None,
 ) -> Verification:
-    if record.runtime == "marinskyrl" and reader is not None:
+    if record.runtime == "marinskyrl":
         return _verify_marinskyrl(record, files, reader, gateway)
-    if object_root is None or record.runtime == "marinskyrl":
-        raise FilesElsewhere(
-            f"{record.key} left its files at {files.attempts_root}, which this command does not read, so it "
-            "is not known whether the run did what it was launched for. Look at its terminal manifest "
-            f"{files.terminal_manifest_uri}"
-        )
+    if object_root is None:
+        raise _elsewhere(record, files)
     attempt_id = answering_attempt(record, files, object_root)
     attempt_uri = files.attempt_uri(attempt_id)
     child, _ = _child(record, gateway) if attempt_id == files.attempt_id else (None, "")
@@ -220,6 +241,12 @@ def answer_on_record(record: RunRecord) -> RunEvent | None:
     return next(answers, None)
 
 
+def is_open(record: RunRecord, verification: Verification) -> bool:
+    """Tell whether a run that ended well is neither verified nor denied: by this answer, or by one on record."""
+    ended_well = record.state is RunState.SUCCEEDED
+    return ended_well and not verification.is_known and answer_on_record(record) is None
+
+
 def _answer(facts: dict[str, Any]) -> dict[str, Any]:
     """What was answered, without the places it was read from."""
     each = [{name: value for name, value in fact.items() if name != "evidence"} for fact in facts["facts"]]
@@ -238,13 +265,7 @@ def _child(record: RunRecord, gateway: Describes | None) -> tuple[JobFacts | Non
         return None, str(error)
 
 
-def _verify_imports(record: RunRecord, files: RunFiles, reader: Reader | None) -> Verification:
-    if reader is None:
-        paths = ", ".join(step.output_path for step in files.imports)
-        raise FilesElsewhere(
-            f"{record.key} ends at its imports, {paths}, which this command does not read, so it is not known "
-            "whether they are there. Look for the .artifact.json of each"
-        )
+def _verify_imports(record: RunRecord, files: RunFiles, reader: Reader) -> Verification:
     fact, rehearsal = imports_exist(files, reader, recorded_state=record.state.value)
     return Verification(
         verified=fact.ok, rehearsal=rehearsal, attempt_id=files.attempt_id, facts=(fact,), stage="import"

@@ -547,6 +547,10 @@ def test_a_run_that_ends_at_its_imports_is_judged_by_them(tmp_path):
             lambda run: run.change(f"{MODEL}/.artifact.json", kind="dataset"),
             f"{MODEL} holds qwen@1 (dataset, fingerprint ",
         ),
+        (
+            lambda run: run.change(f"{MODEL}/.artifact.json", files={}),
+            "qwen@1 .artifact.json names no file, so nothing says what of it has to be there",
+        ),
     ],
 )
 def test_an_import_that_is_not_there_denies_it(tmp_path, damage, seen):
@@ -621,6 +625,14 @@ def test_an_evaluation_that_is_not_there_denies_it(tmp_path, damage, seen):
     assert not verification.verified
     assert fact(verification, "evaluations_exist").seen == seen
     assert all(fact(verification, name).ok for name in FACT_NAMES)
+
+
+def test_an_evaluation_that_cannot_be_read_from_here_is_never_passed_over(tmp_path):
+    run = evaluated(tmp_path)
+    for runtime in ("rehearsal", "marinskyrl"):
+        record = run.record().model_copy(update={"runtime": runtime})
+        with pytest.raises(FilesElsewhere, match="left its files at"):
+            verify_run(record, run.store, None, None)
 
 
 def test_a_training_is_not_asked_for_evaluations_that_its_graph_goes_on_to(tmp_path):
