@@ -32,6 +32,7 @@ from tests.bench.generated_experiments import FOLDER, write_experiments  # noqa:
 ALL = "//experiments/..."
 GENERATED = 12
 PREFLIGHTS = f'kind("rl_preflight rule", {ALL})'
+TOGETHER = "//tools/launcher/asked:digests"
 ONE = f"{FOLDER}/g0003"
 ONE_LABEL = f"//{ONE}:g0003"
 GOLDEN = "experiments/cat_count/golden/launch.yaml"
@@ -200,6 +201,34 @@ def checks_of(checkout: Checkout, elsewhere: Path) -> list[Check]:
         ran = checkout.run("build", ALL)
         yield "actions", (ran.status, ran.actions, ran.spawns), (0, {}, [])
 
+    def the_digests_of_all_are_few_actions_and_no_preflight() -> Iterator[tuple[str, Any, Any]]:
+        asked = checkout.folder.parent / "asked.txt"
+        asked.write_text("".join(f"{label}\n" for label in every), encoding="utf-8")
+        asking = (TOGETHER, f"--repo_env=SLIPWAY_ASKED_EXPERIMENTS={asked}")
+        ran = checkout.run("build", *asking)
+        shares = 1
+        while len(every) > 32 * shares:
+            shares *= 2
+        yield "exit status", (ran.status, ran.said if ran.status else ""), (0, "")
+        yield "processes", ran.mnemonics, {"RlDigests": shares + 1}
+        made = Path(checkout.bazel("info", "bazel-bin").stdout.strip())
+        manifest = json.loads((made / "tools/launcher/asked/digests.json").read_text(encoding="utf-8"))
+        told = {
+            label: f"recipe sha256:{it['recipe']}\nlaunch sha256:{it['launch']}\n"
+            for label, it in manifest["experiments"].items()
+        }
+        preflights = {label: made / f"{label[2:].replace(':', '/')}.digest" for label in every}
+        written = {label: file.read_text(encoding="utf-8") for label, file in preflights.items()}
+        yield "digests", told, written
+        again = checkout.run("build", *asking)
+        yield "again", (again.status, again.spawns), (0, [])
+        unasked = checkout.run("build", ALL)
+        yield "in a build of all", (unasked.status, unasked.spawns), (0, [])
+        checkout.append(f"{ONE}/experiment.py", "# Another comment.\n")
+        edited = checkout.run("build", *asking)
+        yield "after an edit", (edited.status, edited.mnemonics), (0, {"RlDigests": 1})
+        checkout.replace(f"{ONE}/experiment.py", "# Another comment.\n", "")
+
     def the_action_says_how_workers_may_run_it() -> Iterator[tuple[str, Any, Any]]:
         told = checkout.bazel("aquery", "--output=text", f"mnemonic(RlPreflight, {ONE_LABEL})").stdout
         information = re.findall(r"ExecutionInfo: \{(.*)\}", told)
@@ -327,6 +356,7 @@ def checks_of(checkout: Checkout, elsewhere: Path) -> list[Check]:
     return [
         a_first_build_runs_the_preflights_and_nothing_else,
         a_second_build_runs_nothing,
+        the_digests_of_all_are_few_actions_and_no_preflight,
         the_action_says_how_workers_may_run_it,
         tests_of_experiments_are_one_shell_script_each,
         tests_without_a_change_are_not_run,

@@ -39,6 +39,7 @@ def replaced(old: str, new: str) -> Edit:
 PLACEMENT: dict[str, Edit] = {f"{CATS}/experiment.py": replaced("cpu=8,", "cpu=4,")}
 RECIPE: dict[str, Edit] = {f"{GSM}/experiment.py": replaced("seed=17,", "seed=18,")}
 VERSION: dict[str, Edit] = {f"{GSM}/BUILD.bazel": replaced('"2026.09.21"', '"2026.09.22"')}
+WRONG_CARD: dict[str, Edit] = {f"{CATS}/BUILD.bazel": replaced("datasets:cat_count", "models:qwen3_0_6b")}
 UNREADABLE: dict[str, Edit] = {f"{CATS}/BUILD.bazel": lambda text: text + "rl_experiment(\n"}
 
 
@@ -70,13 +71,16 @@ def observe(environ: Mapping[str, str], folder: Path) -> list[tuple[str, Any, An
     under_old = commit(environ, folder, {**PLACEMENT, **RECIPE})
     under_new = commit(environ, folder, {**RECIPE, **VERSION})
     unreadable = commit(environ, folder, UNREADABLE)
+    wrong_card = commit(environ, folder, WRONG_CARD)
     cats, gsm = f"//{CATS}:cat_count", f"//{GSM}:gsm8k_grpo"
 
-    def effects(head: str) -> dict[str, str]:
-        report = json.loads(
-            launcher(environ, "affected", f"--base={base}", f"--head={head}", "--format=json")
-        )
-        return {item["label"]: item["effect"] for item in report["affected"]}
+    def effects(head: str, ways: list[str] | None = None) -> dict[str, str]:
+        done = launcher(environ, "affected", f"--base={base}", f"--head={head}", "--format=json")
+        if ways is not None:
+            ways.append("one by one" if "one by one" in done.stderr else "together")
+        return {item["label"]: item["effect"] for item in json.loads(done.stdout)["affected"]}
+
+    ways: list[str] = []
 
     def built() -> int:
         return len(list((folder / "cache" / "slipway" / "digests").iterdir()))
@@ -86,30 +90,34 @@ def observe(environ: Mapping[str, str], folder: Path) -> list[tuple[str, Any, An
         (
             "placement, and a recipe under a pinned version",
             {gsm: "refused", cats: "launch"},
-            effects(under_old),
+            effects(under_old, ways),
         ),
         ("a recipe under a new version", {gsm: "recipe"}, effects(under_new)),
         ("a package that cannot be read", {cats: "refused"}, effects(unreadable)),
+        ("an experiment that cannot be analysed", {cats: "refused"}, effects(wrong_card, ways)),
+        ("how they were planned", ["together", "one by one"], ways),
     ]
     before = built()
     found.append(("asked again", {gsm: "recipe"}, effects(under_new)))
     found.append(("nothing was built for that", before, built()))
     sides = [f"{base}://{GSM}", f"{under_new}://{GSM}"]
-    content = json.loads(launcher(environ, "diff", *sides, "--build", "--format=json", status=1))
+    content = json.loads(launcher(environ, "diff", *sides, "--build", "--format=json", status=1).stdout)
     paths = {field["path"] for field in content["fields"]}
     found.append(("a label at two revisions, built", True, {"run.seed", "run.id"} <= paths))
     found.append(("its resume", "fresh", content["consequences"]["resume"]["verdict"]))
     return found
 
 
-def launcher(environ: Mapping[str, str], *arguments: str, status: int = 0) -> str:
-    """Run a command of the launcher as users do and return what it prints."""
+def launcher(
+    environ: Mapping[str, str], *arguments: str, status: int = 0
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of the launcher as users do and return what it says."""
     call = ["tools/bazel", "run", "--noshow_progress", "//tools/launcher", "--", *arguments]
     done = subprocess.run(call, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     if done.returncode != status:
         sys.stderr.write(done.stderr)
         sys.exit(f"{' '.join(arguments)} ended with {done.returncode}, not {status}")
-    return done.stdout
+    return done
 
 
 def commit(environ: Mapping[str, str], folder: Path, edits: Mapping[str, Edit]) -> str:

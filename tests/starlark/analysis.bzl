@@ -41,6 +41,22 @@ def _action_impl(ctx):
 
 action_test = analysistest.make(_action_impl)
 
+def _digests_impl(ctx):
+    env = analysistest.begin(ctx)
+    actions = [a for a in analysistest.target_actions(env) if a.mnemonic == "RlDigests"]
+
+    # One for the experiments, of which there are few, and one that puts the parts together.
+    asserts.equals(env, 2, len(actions))
+    inputs = [file.short_path for file in actions[0].inputs.to_list()]
+    for expected in ["experiment.py", "cluster.yaml", "manifest.yaml", "versions.lock.yaml"]:
+        path = "tests/starlark/" + expected
+        asserts.true(env, path in inputs, "%s is no input" % path)
+    outputs = [path for path in inputs if path.endswith((".launch.yaml", ".plan.json", ".digest"))]
+    asserts.equals(env, [], outputs)
+    return analysistest.end(env)
+
+digests_test = analysistest.make(_digests_impl)
+
 def _failure_impl(ctx):
     env = analysistest.begin(ctx)
     asserts.expect_failure(env, ctx.attr.sentence)

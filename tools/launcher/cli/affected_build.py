@@ -1,6 +1,8 @@
 """The digests of all experiments of a checkout, by one query and one build."""
 
+import hashlib
 import re
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,20 +17,28 @@ from tools.launcher.cli.affected_bazel import (
 )
 from tools.launcher.cli.affected_events import BuildEvents
 from tools.launcher.cli.affected_outputs import digests_of_outputs
-from tools.launcher.compare.digest_manifest import DigestManifest, ExperimentDigests
+from tools.launcher.compare.digest_manifest import DigestManifest, ExperimentDigests, load_manifest
+from tools.launcher.documents.files import write_atomically
+from tools.launcher.documents.strict_yaml import DocumentError
 
 KIND = "rl_preflight rule"
+
+# The digest_manifest of those experiments that the file in this variable lists (tools/launcher/private/asked.bzl).
+_TOGETHER = "//tools/launcher/asked:digests"
+_TOGETHER_FOLDER = "tools/launcher/asked"
+_LIST_VARIABLE = "SLIPWAY_ASKED_EXPERIMENTS"
 
 # `package contains errors: experiments/x: what is wrong`, and further lines of a traceback.
 _BROKEN = re.compile(r"^ERROR: package contains errors: ([^\s:]*): (.+(?:\n(?:\s|Error).*)*)", re.MULTILINE)
 
 
-def build_manifest(workspace: Workspace, targets: str) -> DigestManifest:
+def build_manifest(workspace: Workspace, targets: str, lists: Path) -> DigestManifest:
     """Build the digests of every experiment among `targets`.
 
     Args:
         workspace: where.
         targets: an expression of `bazel query`, such as `//experiments/...`.
+        lists: a folder that stays, for lists of experiments.
 
     Returns:
         each experiment that builds; each other with its first sentence; each package that cannot be read as
@@ -36,24 +46,61 @@ def build_manifest(workspace: Workspace, targets: str) -> DigestManifest:
 
     Raises:
         BazelProblem: Bazel ended otherwise than built or refused.
+        OSError: the list cannot be written.
     """
+    labels, refused = _experiments(workspace, targets)
+    manifest = None
+    if labels and (workspace.folder / _TOGETHER_FOLDER).is_dir():
+        manifest = _built_together(workspace, labels, lists)
+        if manifest is None:
+            sys.stderr.write("affected: they cannot be planned together, and are built one by one\n")
+    if manifest is None:
+        manifest = _built_one_by_one(workspace, labels)
+    return manifest.model_copy(update={"refused": manifest.refused | refused})
+
+
+def _experiments(workspace: Workspace, targets: str) -> tuple[list[str], dict[str, str]]:
+    """The labels of all experiments, and package -> why it cannot be read."""
     asked = workspace.ask("query", "--keep_going", f'kind("{KIND}", {targets})')
     if asked.status not in (BUILT, PARTLY):
         raise BazelProblem(
             f"bazel query in {workspace.folder} ended with {asked.status}: {first_error(asked.stderr)}. "
             "Correct the sources, or --targets"
         )
-    labels = [_canonical(line) for line in asked.stdout.splitlines()]
     refused = {f"//{package}": _last_line(said) for package, said in _BROKEN.findall(asked.stderr)}
     if asked.status == PARTLY and not refused:
         raise BazelProblem(
             f"bazel query in {workspace.folder} read only a part: {first_error(asked.stderr)}. "
             "Correct the sources"
         )
+    return [_canonical(line) for line in asked.stdout.splitlines()], refused
+
+
+def _built_together(workspace: Workspace, labels: list[str], lists: Path) -> DigestManifest | None:
+    """The digest manifest of these experiments; None if one cannot be analysed, or has an input that does not build."""
+    listed = "".join(f"{label}\n" for label in sorted(labels)).encode()
+    file = lists / f"{hashlib.sha256(listed).hexdigest()}.txt"
+    if not file.exists():
+        lists.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, listed)
+    asking = workspace._replace(flags=(*workspace.flags, f"--repo_env={_LIST_VARIABLE}={file}"))
+    outputs = build_outputs(asking, [_TOGETHER], ("default",)).outputs(_TOGETHER)
+    if not outputs:
+        return None
+    try:
+        return load_manifest(outputs["default"].read_bytes(), source=_TOGETHER)
+    except (OSError, DocumentError):
+        raise BazelProblem(
+            f"{_TOGETHER} in {workspace.folder} is not of this launcher's making. Compare with a later revision"
+        ) from None
+
+
+def _built_one_by_one(workspace: Workspace, labels: list[str]) -> DigestManifest:
     if not labels:
-        return DigestManifest(schema=1, experiments={}, refused=refused)
+        return DigestManifest(schema=1, experiments={})
     events = build_outputs(workspace, labels, ("digest", "graph"))
     experiments: dict[str, ExperimentDigests] = {}
+    refused: dict[str, str] = {}
     for label in labels:
         outputs = events.outputs(label)
         if outputs:

@@ -16,13 +16,11 @@ from typing import Any
 
 import pytest
 
-from tools.launcher.cli import affected_manifest_main, exit_codes
+from tools.launcher.cli import exit_codes
 from tools.launcher.cli.affected_bazel import Workspace, first_error
 from tools.launcher.cli.affected_build import build_manifest
 from tools.launcher.cli.affected_events import BuildEvents
-from tools.launcher.cli.built_experiment_testlib import build, source_of
 from tools.launcher.cli.commands import run
-from tools.launcher.compare.beside import beside_digest
 from tools.launcher.compare.digest_manifest import DigestManifest, dump_manifest
 
 STAND_IN = """
@@ -48,6 +46,31 @@ for name in state.get("writes", []):
 made = here / "made"
 made.mkdir(exist_ok=True)
 events = [{"id": {"workspace": {}}, "workspaceInfo": {"localExecRoot": str(made)}}]
+
+def end():
+    events.append({"id": {"buildFinished": {}}, "finished": {}})
+    pathlib.Path(flags["--build_event_json_file"]).write_text("".join(json.dumps(e) + "\\n" for e in events))
+    sys.exit(state.get("build", 0))
+
+TOGETHER = "//tools/launcher/asked:digests"
+if pathlib.Path(flags["--target_pattern_file"]).read_text() == TOGETHER + "\\n":
+    if not state.get("together", True):
+        end()
+    listed = pathlib.Path(flags["--repo_env"].removeprefix("SLIPWAY_ASKED_EXPERIMENTS=")).read_text()
+    known = {f"//x/{name}:{name}": content for name, content in state["experiments"].items()}
+    assert listed == "".join(label + "\\n" for label in sorted(known)), listed
+    digests = {
+        label: {"version": "2026.11.30", "recipe": it[0] * 64, "launch": it[1] * 64, "graph": None}
+        for label, it in known.items() if not isinstance(it, str)
+    }
+    refused = {label: state["sentence"] for label, it in known.items() if isinstance(it, str)}
+    manifest = json.dumps({"schema": 1, "experiments": digests, "refused": refused})
+    (made / "digests.json").write_text(state.get("manifest", manifest))
+    file = {"name": "digests.json", "uri": "bytestream://elsewhere/x", "pathPrefix": []}
+    events.append({"id": {"namedSet": {"id": "0"}}, "namedSetOfFiles": {"files": [file]}})
+    completed = {"success": True, "outputGroup": [{"name": "default", "fileSets": [{"id": "0"}]}]}
+    events.append({"id": {"targetCompleted": {"label": TOGETHER}}, "completed": completed})
+    end()
 for number, (name, content) in enumerate(state["experiments"].items()):
     label = f"//x/{name}:{name}"
     if isinstance(content, str):
@@ -67,9 +90,7 @@ for number, (name, content) in enumerate(state["experiments"].items()):
         groups.append({"name": group, "fileSets": [{"id": key}]})
     completed = {"success": True, "outputGroup": groups}
     events.append({"id": {"targetCompleted": {"label": label}}, "completed": completed})
-events.append({"id": {"buildFinished": {}}, "finished": {}})
-pathlib.Path(flags["--build_event_json_file"]).write_text("".join(json.dumps(e) + "\\n" for e in events))
-sys.exit(state.get("build", 0))
+end()
 """
 
 REFUSAL = (
@@ -77,8 +98,11 @@ REFUSAL = (
 )
 
 
+SENTENCE = "GEO-08 at skyrl.generator.x: too few engines"
+
+
 def state(**experiments: str | list[str]) -> dict[str, Any]:
-    return {"experiments": experiments}
+    return {"experiments": experiments, "sentence": SENTENCE}
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -102,7 +126,8 @@ AFTER = state(same=["a", "a"], changed=["b", "b"], moved=["a", "b"], broken=REFU
 def workspace(tmp_path, monkeypatch):
     """A workspace of two commits, called from inside `bazel run`."""
     workspace = tmp_path / "workspace"
-    (workspace / "tools").mkdir(parents=True)
+    (workspace / "tools/launcher/asked").mkdir(parents=True)
+    (workspace / "tools/launcher/asked/BUILD.bazel").touch()
     program = workspace / "tools" / "bazel"
     # Not the interpreter's own path, which may be too long for a first line.
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$(dirname "$0")/stand_in.py" "$@"\n')
@@ -489,10 +514,37 @@ def test_a_revision_without_the_launcher(workspace, capsys):
     )
 
 
-def test_outputs_of_another_launcher_are_named(workspace):
-    with pytest.raises(Exception, match="its outputs are not of this launcher's making"):
-        (workspace / "state.json").write_text(json.dumps(state(odd=["not hex", "a"])))
-        build_manifest(Workspace(workspace), "//x/...")
+def test_what_cannot_be_planned_together_is_built_one_by_one(workspace, capsys):
+    arguments = ["affected", "--base=HEAD~1", "--head=HEAD"]
+    assert run(arguments) == exit_codes.OK
+    together = capsys.readouterr().out.splitlines()[:-1]
+    assert calls(workspace) == ["query own False", "build own False"] * 2
+    commit(workspace, BEFORE | {"together": False})
+    commit(workspace, AFTER | {"together": False})
+    assert run(arguments) == exit_codes.OK
+    output = capsys.readouterr()
+    assert output.out.splitlines()[:-1] == together
+    assert output.err.count("affected: they cannot be planned together, and are built one by one\n") == 2
+    assert calls(workspace)[4:] == ["query own False", *["build own False"] * 2] * 2
+
+
+def test_a_revision_whose_experiments_nobody_can_ask_for_together(workspace, capsys):
+    git(workspace, "rm", "-qr", "tools/launcher/asked")
+    older = commit(workspace, BEFORE)
+    assert run(["affected", f"--base={older}", f"--head={older}"]) == exit_codes.OK
+    output = capsys.readouterr()
+    assert "no experiment affected; 4 unaffected" in output.out
+    assert "one by one" not in output.err, "there is nothing to mend"
+    assert calls(workspace) == ["query own False", "build own False"]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_outputs_of_another_launcher_are_named(workspace, together):
+    (workspace / "state.json").write_text(
+        json.dumps(state(odd=["not hex", "a"]) | {"together": together, "manifest": "{}"})
+    )
+    with pytest.raises(Exception, match="not of this launcher's making.*Compare with a later revision"):
+        build_manifest(Workspace(workspace), "//x/...", workspace.parent / "lists")
 
 
 # Lines of Bazel 8 for a target that lacks a dependency, shortened.
@@ -520,20 +572,6 @@ def test_why_a_target_was_not_built():
 )
 def test_the_first_error(said, first):
     assert first_error(said) == first
-
-
-def test_the_action_of_a_manifest(tmp_path):
-    files = build(tmp_path / "made", source_of())
-    out = tmp_path / "digests.json"
-    arguments = [f"--digest=//x:y={files['digest']}", f"--graph=//x:y={files['graph']}", f"--out={out}"]
-    params = tmp_path / "params"
-    params.write_text("\n".join(arguments))
-    assert affected_manifest_main.main([f"@{params}"]) == 0
-    (entry,) = json.loads(out.read_text())["experiments"].items()
-    recipe, launch = (line.split(":")[1] for line in Path(files["digest"]).read_text().splitlines())
-    beside = beside_digest(json.loads(Path(files["graph"]).read_text()))
-    wanted = {"graph": beside, "launch": launch, "recipe": recipe, "version": "2026.09.21"}
-    assert entry == ("//x:y", wanted)
 
 
 def test_the_manifest_of_this_repository_has_every_experiment():

@@ -4,15 +4,12 @@ Source: Bazel's build event protocol, as `--build_event_json_file` writes it.
 """
 
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-# How a refusal of preflight begins (preflight/render_text.py).
-_VIOLATION = re.compile(r"^error: (\S+) at (\S+)\n +(.+)$", re.MULTILINE)
-_SHOWN_CHARACTERS = 200
+from tools.launcher.cli.first_sentence import first_sentence
 
 
 class BuildEvents:
@@ -49,7 +46,7 @@ class BuildEvents:
         """Return the first sentence of why a target was not built."""
         action = self._failed_actions.get(label)
         if action is not None:
-            return _first_sentence(self._said(action), label)
+            return first_sentence(self._said(action), label)
         needs = ", ".join(self._needs.get(label, ()))
         cause = f"it needs {needs}, which cannot be loaded" if needs else "Bazel cannot analyze it"
         return f"{cause}; `tools/bazel build {label}` tells more"
@@ -94,13 +91,3 @@ class BuildEvents:
                 except OSError:
                     continue
         return str(action.get("failureDetail", {}).get("message", ""))
-
-
-def _first_sentence(said: str, label: str) -> str:
-    violation = _VIOLATION.search(said)
-    if violation is not None:
-        text = f"{violation[1]} at {violation[2]}: {violation[3]}"
-    else:
-        text = next((line.strip() for line in said.splitlines() if line.strip()), "it gave no reason")
-        text = text.removeprefix("error: ").removeprefix(f"{label}: ")
-    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"

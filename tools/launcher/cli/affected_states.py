@@ -37,6 +37,11 @@ class Question(NamedTuple):
     flags: tuple[str, ...]
     environ: Mapping[str, str]
 
+    @property
+    def lists(self) -> Path:
+        """Where the lists of experiments are that builds were asked about."""
+        return cache_folder(self.environ) / "lists"
+
     def cache_file(self, tree: str) -> Path:
         """Where the manifest of a tree is kept: digests follow from its files and what is asked alone."""
         asked = repr((_FORM, self.targets, self.flags)).encode() + user_options(self.workspace)
@@ -87,7 +92,7 @@ def state_of_revision(question: Question, revision: str) -> State:
         return State(name, kept)
     _say(f"building the digests of {name}, which are kept for the next call")
     with checkout_of(question.workspace, commit, question.environ) as checkout:
-        manifest = build_manifest(checkout._replace(flags=question.flags), question.targets)
+        manifest = build_manifest(checkout._replace(flags=question.flags), question.targets, question.lists)
     # The user's options may have been edited while it was built.
     if question.cache_file(tree) == file:
         _keep(file, manifest)
@@ -108,7 +113,9 @@ def state_of_working_tree(question: Question) -> State:
         kept = _kept(file)
         if kept is not None:
             return State(WORKING_TREE, kept)
-    manifest = build_manifest(Workspace(question.workspace, flags=question.flags), question.targets)
+    manifest = build_manifest(
+        Workspace(question.workspace, flags=question.flags), question.targets, question.lists
+    )
     # It, or the user's options, may have been edited while it was built.
     if file is not None and _file_of_working_tree(question) == file:
         _keep(file, manifest)

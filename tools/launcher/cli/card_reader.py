@@ -6,13 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from pydantic import BaseModel
+
 from tools.launcher.cli.experiment_module import ExperimentError
 
 MOST_REMEMBERED = 256
 """Parsed documents that are kept; a manifest, the largest, takes about a megabyte."""
 
 
-class Parse[Card](Protocol):
+class Parse[Card: BaseModel](Protocol):
     """Reads a card's bytes; `source` is how messages call it. Raises DocumentError."""
 
     def __call__(self, data: bytes, *, source: str) -> Card: ...
@@ -31,7 +33,7 @@ class CardReader:
         """Read files anew from now on: another preflight begins, and they may say something else."""
         self._here.clear()
 
-    def read[Card](self, parse: Parse[Card], path: str) -> Card:
+    def read[Card: BaseModel](self, parse: Parse[Card], path: str) -> Card:
         """Return what `parse` makes of a file, which must depend on nothing but its bytes.
 
         A path is read once until `forget_files`.
@@ -58,3 +60,7 @@ class CardReader:
         card: Card = self._known[key]
         self._here[parse, path] = card
         return card
+
+    def contents(self) -> dict[tuple[Callable[..., Any], bytes], str]:
+        """Return what the remembered documents say now: whoever had one in hand may have changed it."""
+        return {key: document.model_dump_json() for key, document in self._known.items()}

@@ -29,22 +29,39 @@ def enter_folder_of_inputs(arguments: Iterable[str], folder: Path) -> list[str]:
         OSError: the folder or a link cannot be made.
     """
     here = os.getcwd()
+    adapted = []
+    for argument in arguments:
+        flag, _, path = argument.partition("=")
+        adapted.append(f"{flag}={os.path.join(here, path)}" if flag.endswith(_OUTPUT) else argument)
+    os.chdir(folder_of_inputs(adapted, folder))
+    return adapted
+
+
+def folder_of_inputs(arguments: Iterable[str], folder: Path) -> str:
+    """Make the folder with links to the inputs, each where it is now.
+
+    Args:
+        arguments: of a preflight, `--flag=path`; inputs are below the working directory.
+        folder: does not exist yet.
+
+    Returns:
+        What is to be the working directory of the experiment.
+
+    Raises:
+        OSError: the folder or a link cannot be made.
+    """
+    here = os.getcwd()
     # Experiments should not see by its name which folder they are in.
     place = os.path.join(folder, os.path.basename(here))
     os.makedirs(place)
-    adapted = []
     links, folders = set(), {""}
     for argument in arguments:
         flag, _, path = argument.partition("=")
-        if flag.endswith(_OUTPUT):
-            argument = f"{flag}={os.path.join(here, path)}"
-        elif flag in _INPUTS and path not in links:
+        if flag in _INPUTS and path not in links:
             links.add(path)
             parent = os.path.dirname(path)
             if parent not in folders:
                 folders.add(parent)
                 os.makedirs(os.path.join(place, parent), exist_ok=True)
             os.symlink(os.path.join(here, path), os.path.join(place, path))
-        adapted.append(argument)
-    os.chdir(place)
-    return adapted
+    return place

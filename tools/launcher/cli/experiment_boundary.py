@@ -14,7 +14,7 @@ and when it is built.
 import os
 import reprlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -66,23 +66,31 @@ class BoundaryError(PermissionError):
     """The experiment did what no build action can. An OSError, as the sandbox's own refusals are."""
 
 
-def enforce(outputs: Iterable[Path]) -> None:
+def enforce(outputs: Iterable[Path]) -> Callable[[], None]:
     """From now on refuse in this process, for good, what a build action cannot do.
 
     What is read must lie in the working directory, which holds the inputs, or where Python finds its modules.
 
     Args:
         outputs: absolute paths of the only files that may be written.
+
+    Returns:
+        A function to call after another experiment's folder has become the working directory.
     """
     # An import would write beside the sources; and nobody should read how this process was started.
     sys.dont_write_bytecode = True
     del sys.argv[1:]
     writable = {os.devnull, *map(str, outputs)}
-    readable = tuple(f"{folder}{os.sep}" for folder in {_absolute(""), *map(_absolute, sys.path)})
-
     watch = watch_calls(lambda sentence: BoundaryError(f"the experiment {sentence}"))
-    inputs = f"{_absolute('')}{os.sep}"
-    tools = tuple(inputs + folder for folder in _TOOLS)
+    inputs, readable, tools = "", (), ()
+
+    def enter() -> None:
+        nonlocal inputs, readable, tools
+        inputs = f"{_absolute('')}{os.sep}"
+        readable = (inputs, *{f"{_absolute(folder)}{os.sep}" for folder in sys.path})
+        tools = tuple(inputs + folder for folder in _TOOLS)
+
+    enter()
 
     def undeclared(path: Any) -> bool:
         # A number is a file that is open already; what is not there says so itself. A pipe or a device is neither
@@ -117,6 +125,7 @@ def enforce(outputs: Iterable[Path]) -> None:
             raise BoundaryError(f"the experiment {deed}{object_of_it}. {rule}")
 
     sys.addaudithook(refuse)
+    return enter
 
 
 def _absolute(path: str) -> str:

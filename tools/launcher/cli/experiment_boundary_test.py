@@ -23,7 +23,14 @@ INPUT = (
 CLOCK = "A build action has no clock: its plan would be another one each time. Write the date into the experiment, or pass it as an option"
 CHANCE = "A build action draws nothing by chance: its plan would be another one each time. Write the value into the experiment, or draw it by random.Random(SEED)"
 VARIABLE = "A build action has none of yours. Write its value into the experiment, or pass it as an option"
-MACHINE = "A build action plans the same on every machine. Write the name into the experiment, or pass it as an option"
+MACHINE = "A build action plans the same on every machine. Write the answer into the experiment, or pass it as an option"
+STOPWATCH = "A build action has no clock: its plan would be another one each time. Leave the measurement out"
+FOLDER = "A build action is another process in another folder each time. A path from the workspace root is found as it is"
+PROCESS_NUMBER = (
+    "A build action is another process in another folder each time. Write a value into the experiment"
+)
+TEMPORARY = "A build action writes its own outputs only. Keep in memory what would be in there"
+KIND = f"asks what machine and system it is on. {MACHINE}"
 DEEDS = {
     "import time; time.time()": f"asks what time it is. {CLOCK}",
     "import time; time.strftime('%Y')": f"asks what time it is. {CLOCK}",
@@ -31,14 +38,35 @@ DEEDS = {
     "import time; time.localtime()": f"asks what time it is. {CLOCK}",
     "import datetime; f'{datetime.datetime.now():%Y}'": f"asks what time it is. {CLOCK}",
     "from datetime import date; date.today()": f"asks what time it is. {CLOCK}",
+    "import time; time.monotonic()": f"measures time. {STOPWATCH}",
+    "from time import perf_counter_ns; perf_counter_ns()": f"measures time. {STOPWATCH}",
+    "import time; time.process_time()": f"measures time. {STOPWATCH}",
     "import uuid; uuid.uuid4()": f"draws by chance. {CHANCE}",
     "import random; random.randint(0, 9)": f"draws by chance. {CHANCE}",
     "import random; random.random()": f"draws by chance. {CHANCE}",
     "import random; random.seed()": f"draws by chance. {CHANCE}",
+    "import random; random.seed(1); random.seed()": f"draws by chance. {CHANCE}",
+    "import random; was = random.getstate(); random.seed(1); random.setstate(was); random.random()": f"draws by chance. {CHANCE}",
     "import random; random.Random()": f"draws by chance. {CHANCE}",
     "import secrets; (lambda: secrets.token_hex(4))()": f"draws by chance. {CHANCE}",
     "import os; os.urandom(4)": f"draws by chance. {CHANCE}",
     "import socket; socket.gethostname()": f"asks for the machine's name. {MACHINE}",
+    "import platform; platform.machine()": KIND,
+    "import platform; platform.platform(terse=True)": KIND,
+    "from platform import system; system()": KIND,
+    "import os; os.cpu_count()": f"asks how many processors there are. {MACHINE}",
+    "import pathlib; pathlib.Path.home()": f"asks for the user's folder. {MACHINE}",
+    "import pathlib; pathlib.Path.cwd()": f"asks in which folder it runs. {FOLDER}",
+    "import os; os.getcwd()": f"asks in which folder it runs. {FOLDER}",
+    "import os; os.getpid()": f"asks for the number of a process. {PROCESS_NUMBER}",
+    "import tempfile; tempfile.gettempdir()": f"asks for a temporary file or folder. {TEMPORARY}",
+    "import tempfile; tempfile.mkdtemp()": f"asks for a temporary file or folder. {TEMPORARY}",
+    "import tempfile; tempfile.NamedTemporaryFile()": f"asks for a temporary file or folder. {TEMPORARY}",
+    "import tempfile; tempfile.TemporaryDirectory()": f"asks for a temporary file or folder. {TEMPORARY}",
+    "import dataclasses, time; dataclasses.field(default_factory=time.time)": f"hands on a function that asks what time it is. {CLOCK}",
+    "import uuid; map(uuid.uuid4, [1])": f"hands on a function that draws by chance. {CHANCE}",
+    "import random; map(random.choice, [[1]])": f"hands on a function that draws by chance. {CHANCE}",
+    "import os; list(map(os.environ.get, ['SEED']))": f"hands on a function that reads an environment variable. {VARIABLE}",
     "import os; os.environ.get('SEED', 1)": f"reads an environment variable. {VARIABLE}",
     "import os; (get := os.environ.get); get('SEED')": f"reads an environment variable. {VARIABLE}",
     "import os; os.getenv('SEED')": f"reads an environment variable. {VARIABLE}",
@@ -106,12 +134,15 @@ def test_what_a_build_action_may_do_is_done(worker, tmp_path):
         "try: open('/none')\nexcept FileNotFoundError: pass\n"
         "try: open('/none', 'w')\nexcept OSError: pass\n"
         "import datetime, time; logging.warning('time'); datetime.datetime(2026, 1, 1).strftime('%Y')\n"
-        "time.gmtime(0); time.monotonic(); random.Random(1).random(); random.seed(2); random.choice([1])\n"
-        "time.strftime('%Y', time.gmtime(0)); random.getstate(); [].count([])\n"
+        "time.gmtime(0); time.sleep(0); random.Random(1).random(); random.getstate(); [].count([])\n"
+        "random.setstate(random.Random(3).getstate()); random.random(); random.seed(2); random.choice([1])\n"
+        "list(map(random.choice, [[1]])); list(map(random.Random(1).choice, [[1]])); list(map(time.ctime, [0]))\n"
+        "time.strftime('%Y', time.gmtime(0)); time.strftime(*('%Y', time.gmtime(0))); datetime.date(2026, 1, 1)\n"
+        "import platform; platform.python_version(); id(os); hash('x'); tempfile.SpooledTemporaryFile().close()\n"
         "class Odd:\n    __hash__ = None\n    def __getattr__(self, name): raise RuntimeError(name)\n"
         "    def __call__(self, *_): return self\n    def __eq__(self, other): return True\n"
         "def get(mapping): return mapping\n"
-        "Odd()(get(os.environ))"
+        "Odd()(get(os.environ)); get(Odd())"
     )
     place = folder(tmp_path, with_code(code))
     answer = worker.call(*ARGUMENTS, sandboxDir=place)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.launcher.cli.preflight_action import OUTPUTS, _expanded, main
+from tools.launcher.cli.preflight_action import OUTPUTS, main
+from tools.launcher.cli.preflight_request import expanded
 from tools.launcher.documents.canonical import digest_of
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
 
@@ -365,7 +366,7 @@ def test_only_a_newline_ends_an_argument_of_a_file(tmp_path, capsys):
     assert preflight(tmp_path, source=source, option="scale=a\u2028--b") == 0
     lines = ["--option=scale=a\u2028--b", f"--main={tmp_path / 'experiment.py'}"]
     arguments.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert _expanded([f"@{arguments}", "--x"]) == [*lines, "--x"]
+    assert expanded([f"@{arguments}", "--x"]) == [*lines, "--x"]
 
 
 def test_a_value_in_a_recipe_section_of_another_kind_is_no_traceback(tmp_path, capsys):

@@ -6,29 +6,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.launcher.catalog.load import (
-    load_cluster_card,
-    load_dataset_card,
-    load_model_card,
-    load_runtime_manifest,
-)
 from tools.launcher.catalog.runtime_manifest import RuntimeManifest
-from tools.launcher.cli import experiment_boundary, preflight_action
-from tools.launcher.cli.card_reader import CardReader, Parse
+from tools.launcher.cli import digests_action, experiment_boundary, preflight_action
+from tools.launcher.cli.card_reader import CardReader
 from tools.launcher.cli.declared_inputs import enter_folder_of_inputs
-from tools.launcher.cli.experiment_module import ExperimentError
+from tools.launcher.cli.preflight_request import are_for_digests, read_ahead, request_parser
 from tools.launcher.cli.preflight_warm_up import warm_up
-from tools.launcher.documents.strict_yaml import DocumentError
 from tools.launcher.worker.protocol import ProtocolError, WorkRequest
 from tools.launcher.worker.server import serve
-
-_SHARED: dict[str, Parse[object]] = {
-    "--cluster": load_cluster_card,
-    "--dataset": load_dataset_card,
-    "--model": load_model_card,
-    "--runtime": load_runtime_manifest,
-}
-"""Flag -> how its file is read. Many experiments have these files in common."""
 
 _USES = "preflight_worker: experiments so far"
 _MANY = 2
@@ -60,38 +45,32 @@ def serve_preflights() -> int:
 def _serve_in(folders: Path) -> None:
     cards = CardReader()
     preflight_action.command_line()
+    request_parser()
 
     def prepare(request: WorkRequest) -> None:
         cards.forget_files()
-        for argument in request.arguments:
-            flag, _, path = argument.partition("=")
-            if parse := _SHARED.get(flag):
-                card = _remember(cards, parse, str(Path(request.folder, path)))
-                if isinstance(card, RuntimeManifest):
-                    card.derived[_USES] = uses = card.derived.get(_USES, 0) + 1
-                    # Not at the first: who plans one experiment should not wait for it.
-                    if uses == _MANY:
-                        warm_up(card)
+        for card in read_ahead(request.arguments, cards, request.folder):
+            if isinstance(card, RuntimeManifest):
+                card.derived[_USES] = uses = card.derived.get(_USES, 0) + 1
+                # Not at the first: who plans one experiment should not wait for it.
+                if uses == _MANY:
+                    warm_up(card)
 
-    def preflight(request: WorkRequest) -> int:
+    def act(request: WorkRequest) -> int:
         arguments: Sequence[str] = request.arguments
-        # Else Bazel has made a folder for it.
-        if not request.folder:
-            try:
-                arguments = enter_folder_of_inputs(arguments, folders / str(request.id))
-            except OSError as error:
-                sys.stderr.write(f"error: the inputs cannot be linked: {error}. Free space in {folders}\n")
-                return 1
+        folder = folders / str(request.id)
+        try:
+            if are_for_digests(arguments):
+                return digests_action.main(arguments, cards, folder)
+            # Else Bazel has made a folder for it.
+            if not request.folder:
+                arguments = enter_folder_of_inputs(arguments, folder)
+        except OSError as error:
+            sys.stderr.write(f"error: the inputs cannot be linked: {error}. Free space in {folders}\n")
+            return 1
         return preflight_action.main(arguments, cards, enclose=experiment_boundary.enforce)
 
     def finish(request: WorkRequest) -> None:
         shutil.rmtree(folders / str(request.id), ignore_errors=True)
 
-    serve(preflight, prepare, finish)
-
-
-def _remember(cards: CardReader, parse: Parse[object], path: str) -> object:
-    try:
-        return cards.read(parse, path)
-    except (DocumentError, ExperimentError):
-        return None  # The action meets the same error, and says so with its own path.
+    serve(act, prepare, finish)

@@ -51,7 +51,7 @@ def test_worker_and_one_process_write_the_same_bytes_and_words(worker, tmp_path,
     assert not list(tmp_path.rglob("__pycache__"))
 
 
-# What an experiment can see of the process, as text in a refusal.
+# What an experiment can see of the process, as text in a refusal. Calls in `eval` are no calls of its own file.
 PROBE = """
 import atexit, builtins, decimal, gc, json, locale, logging, os, random, resource, signal, sys, threading, warnings
 from tools.launcher.catalog import cards
@@ -59,13 +59,13 @@ from tools.launcher.documents import canonical
 mask = os.umask(0o22)
 raise ValueError(json.dumps([
     sorted(sys.modules), sys.path, sys.argv[1:], sys.meta_path.__len__(), str(warnings.filters), sys.flags.ignore_environment,
-    sorted(os.environ.items()), os.path.basename(os.getcwd()), mask, resource.getrlimit(resource.RLIMIT_CPU),
+    sorted(os.environ.items()), os.path.basename(eval("os.getcwd()")), mask, resource.getrlimit(resource.RLIMIT_CPU),
     sorted(vars(builtins)), builtins.len([1]), json.dumps({"a": 1.5}), canonical.canonical_json({"a": 1}).decode(),
     sorted(cards.ModelCard.model_fields), str(cards.ModelCard.model_config), repr(vars(cards).get("LEAK")),
     str(decimal.getcontext()), locale.setlocale(locale.LC_ALL), gc.isenabled(), gc.get_threshold(), gc.get_debug(),
     sys.getrecursionlimit(), [str(signal.getsignal(n)) for n in (2, 13, 15, 17)], signal.getitimer(0),
     threading.active_count(), logging.root.level, len(logging.root.handlers), atexit._ncallbacks(),
-    next(map(random.uniform, [0], [1])) == random.Random(1).uniform(0, 1), sys.getswitchinterval(), str(sys.gettrace()), str(sys.excepthook),
+    eval("random.uniform(0, 1)") == random.Random(1).uniform(0, 1), sys.getswitchinterval(), str(sys.gettrace()), str(sys.excepthook),
     sys.dont_write_bytecode, sys.stdout.name, sys.stdin.read(),
 ]))
 """
@@ -142,7 +142,7 @@ def test_a_module_of_the_sources_is_read_anew_for_each(worker, tmp_path):
 
 
 def test_the_experiments_code_runs_in_a_child_only(worker, tmp_path):
-    code = "import os\nraise ValueError(f'{os.getpid()} {os.getppid()}')"
+    code = "import os\nraise ValueError(eval('f\"{os.getpid()} {os.getppid()}\"'))"
     output = worker.call(*ARGUMENTS, sandboxDir=folder(tmp_path, with_code(code)))["output"]
     process, parent = output.split()[-2:]
     assert process != parent == str(worker.pid)
@@ -254,7 +254,7 @@ def test_without_a_sandbox_a_card_is_read_for_each(without_sandbox, expected):
         ),
         ("import experiments.gsm8k_grpo.undeclared", "No module named 'experiments.gsm8k_grpo.undeclared'"),
         (
-            'import os\nraise ValueError(sorted(os.listdir("experiments/gsm8k_grpo")), os.path.basename(os.getcwd()))',
+            'import os\nraise ValueError(sorted(os.listdir("experiments/gsm8k_grpo")), os.path.basename(eval("os.getcwd()")))',
             "ValueError: (['declared.py', 'experiment.py'], '_main')",
         ),
         (

@@ -3,7 +3,7 @@
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load(":archive.bzl", "PythonArchiveInfo", "run_archive")
 load(":names.bzl", "line_problem")
-load(":providers.bzl", "CardInfo", "RlExperimentInfo", "RuntimeManifestInfo")
+load(":providers.bzl", "CardInfo", "RlExperimentInfo", "RlPreflightRequestInfo", "RuntimeManifestInfo")
 
 # Field of RlExperimentInfo -> what follows the experiment's name in that of its file.
 OUTPUTS = {
@@ -14,8 +14,69 @@ OUTPUTS = {
     "report": ".report.html",
 }
 
+# The attribute `_preflight` of rules that use `run_preflight`.
+PREFLIGHT_PROGRAM = attr.label(
+    default = "//tools/launcher/cli:preflight_program",
+    cfg = "exec",
+    providers = [PythonArchiveInfo],
+)
+
 def _short(label):
     return "//{}:{}".format(label.package, label.name)
+
+def preflight_arguments(request):
+    """Returns what the preflight program is told of one experiment; for `map_each` of Args.
+
+    Args:
+      request: as RlPreflightRequestInfo has it.
+
+    Returns:
+      A list of arguments, `--label` first.
+    """
+    arguments = [
+        "--label=" + request.label,
+        "--main=" + request.main.path,
+    ]
+    arguments += ["--src=" + file.path for file in request.srcs]
+    arguments += ["--version=" + request.version, "--stage=" + request.stage]
+    arguments += ["--option={}={}".format(name, request.options[name]) for name in sorted(request.options)]
+    arguments += ["--runtime=" + request.runtime.path, "--cluster=" + request.cluster.path]
+    arguments += ["--model=" + file.path for file in request.models]
+    arguments += ["--dataset=" + file.path for file in request.datasets]
+    if request.smoke:
+        arguments.append("--smoke=" + request.smoke)
+    if request.ledger:
+        arguments.append("--ledger=" + request.ledger.path)
+    return arguments
+
+def run_preflight(ctx, arguments, **kwargs):
+    """Registers an action of the preflight program, for a rule that has it as `_preflight`.
+
+    Args:
+      ctx: of the rule.
+      arguments: Args of the action, in a parameter file.
+      **kwargs: of ctx.actions.run.
+    """
+    run_archive(
+        ctx,
+        ctx.attr._preflight[PythonArchiveInfo],
+        arguments,
+        env = {
+            # Plugins of other packages may not change our models; to look for them costs 40 ms.
+            "PYDANTIC_DISABLE_PLUGINS": "__all__",
+            # An experiment that lists a set writes the same order every time.
+            "PYTHONHASHSEED": "0",
+        },
+        # One process plans for many experiments; the action as a process of its own writes the same bytes.
+        execution_requirements = {
+            "requires-worker-protocol": "json",
+            "supports-multiplex-sandboxing": "1",
+            "supports-multiplex-workers": "1",
+            "supports-worker-cancellation": "1",
+            "supports-workers": "1",
+        },
+        **kwargs
+    )
 
 def _card(ctx, target, kind, attribute):
     info = target[CardInfo]
@@ -45,51 +106,38 @@ def _rl_preflight_impl(ctx):
     models = [_card(ctx, target, "model", "models") for target in ctx.attr.models]
     datasets = [_card(ctx, target, "dataset", "datasets") for target in ctx.attr.datasets]
 
+    request = struct(
+        cluster = cluster,
+        datasets = datasets,
+        label = _short(ctx.label),
+        ledger = ctx.file.versions,
+        main = ctx.file.main,
+        models = models,
+        options = ctx.attr.options,
+        runtime = manifest,
+        smoke = _short(ctx.attr.smoke.label) if ctx.attr.smoke else None,
+        srcs = ctx.files.srcs,
+        stage = ctx.attr.stage,
+        version = ctx.attr.version,
+    )
+    inputs = [ctx.file.main, manifest, cluster] + ctx.files.srcs + ctx.files.versions + models + datasets
+
     args = ctx.actions.args()
 
     # Always a file, one argument a line: the same command line serves a persistent worker.
     args.use_param_file("@%s", use_always = True)
     args.set_param_file_format("multiline")
-    args.add("//%s:%s" % (ctx.label.package, ctx.label.name), format = "--label=%s")
-    args.add(ctx.file.main, format = "--main=%s")
-    args.add_all(ctx.files.srcs, format_each = "--src=%s")
-    args.add(ctx.attr.version, format = "--version=%s")
-    args.add(ctx.attr.stage, format = "--stage=%s")
-    for name in sorted(ctx.attr.options):
-        args.add("{}={}".format(name, ctx.attr.options[name]), format = "--option=%s")
-    args.add(manifest, format = "--runtime=%s")
-    args.add(cluster, format = "--cluster=%s")
-    args.add_all(models, format_each = "--model=%s")
-    args.add_all(datasets, format_each = "--dataset=%s")
-    if ctx.attr.smoke:
-        args.add("//%s:%s" % (ctx.attr.smoke.label.package, ctx.attr.smoke.label.name), format = "--smoke=%s")
-    if ctx.file.versions:
-        args.add(ctx.file.versions, format = "--ledger=%s")
+    args.add_all([request], map_each = preflight_arguments)
     args.add(ctx.attr._report_format[BuildSettingInfo].value, format = "--format=%s")
     planned = {name: file for name, file in outputs.items() if name != "report"}
     for name in sorted(planned):
         args.add(planned[name], format = "--{}_out=%s".format(name))
 
-    run_archive(
+    run_preflight(
         ctx,
-        ctx.attr._preflight[PythonArchiveInfo],
         args,
-        inputs = [ctx.file.main, manifest, cluster] + ctx.files.srcs + ctx.files.versions + models + datasets,
+        inputs = inputs,
         outputs = planned.values(),
-        env = {
-            # Plugins of other packages may not change our models; to look for them costs 40 ms.
-            "PYDANTIC_DISABLE_PLUGINS": "__all__",
-            # An experiment that lists a set writes the same order every time.
-            "PYTHONHASHSEED": "0",
-        },
-        # One process plans for many experiments; the action as a process of its own writes the same bytes.
-        execution_requirements = {
-            "requires-worker-protocol": "json",
-            "supports-multiplex-sandboxing": "1",
-            "supports-multiplex-workers": "1",
-            "supports-worker-cancellation": "1",
-            "supports-workers": "1",
-        },
         mnemonic = "RlPreflight",
         progress_message = "Preflight of %{label}",
     )
@@ -110,6 +158,7 @@ def _rl_preflight_impl(ctx):
         ),
         OutputGroupInfo(**{name: depset([file]) for name, file in outputs.items()}),
         RlExperimentInfo(**outputs),
+        RlPreflightRequestInfo(inputs = inputs, request = request),
     ]
 
 rl_preflight = rule(
@@ -168,11 +217,7 @@ The build fails, with every violation in one message, when a check refuses the e
             doc = "The version ledger, which `:pin` writes. Without one, nothing is pinned yet.",
             allow_single_file = [".yaml"],
         ),
-        "_preflight": attr.label(
-            default = "//tools/launcher/cli:preflight_program",
-            cfg = "exec",
-            providers = [PythonArchiveInfo],
-        ),
+        "_preflight": PREFLIGHT_PROGRAM,
         "_report": attr.label(
             default = "//tools/launcher/cli:report_writer",
             executable = True,
@@ -180,5 +225,5 @@ The build fails, with every violation in one message, when a check refuses the e
         ),
         "_report_format": attr.label(default = "//tools/launcher:report_format"),
     },
-    provides = [RlExperimentInfo],
+    provides = [RlExperimentInfo, RlPreflightRequestInfo],
 )

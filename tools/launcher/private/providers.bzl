@@ -24,7 +24,18 @@ RlExperimentInfo = provider(
     },
 )
 
+RlPreflightRequestInfo = provider(
+    doc = "What preflight is asked about one experiment, for actions that ask about many.",
+    fields = {
+        "inputs": "list of File: all that the request names.",
+        "request": "struct: the target's texts and files, which preflight_arguments() writes as arguments.",
+    },
+)
+
 RlSweepInfo = provider(
     doc = "The points of one sweep.",
-    fields = {"points": "list of RlExperimentInfo, in the order of the sweep."},
+    fields = {
+        "points": "list of RlExperimentInfo, in the order of the sweep.",
+        "requests": "list of RlPreflightRequestInfo, in the same order.",
+    },
 )

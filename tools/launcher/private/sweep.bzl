@@ -2,7 +2,7 @@
 
 load(":experiment.bzl", "BUDGET", "ledger_of", "rl_experiment")
 load(":preflight.bzl", "OUTPUTS")
-load(":providers.bzl", "RlExperimentInfo", "RlSweepInfo")
+load(":providers.bzl", "RlExperimentInfo", "RlPreflightRequestInfo", "RlSweepInfo")
 load(":sweep_names.bzl", "sweep_points")
 load(":verbs.bzl", "named_verb")
 
@@ -156,7 +156,10 @@ def _rl_sweep_table_impl(ctx):
     return [
         DefaultInfo(files = depset([table] + launches)),
         OutputGroupInfo(launch = depset(launches), sweep = depset([table])),
-        RlSweepInfo(points = [target[RlExperimentInfo] for target in ctx.attr.points]),
+        RlSweepInfo(
+            points = [target[RlExperimentInfo] for target in ctx.attr.points],
+            requests = [target[RlPreflightRequestInfo] for target in ctx.attr.points],
+        ),
     ]
 
 rl_sweep_table = rule(
@@ -172,7 +175,7 @@ Files: the launch document of every point, and the table. Output groups: `launch
         "points": attr.label_list(
             doc = "The rl_experiment of each point.",
             mandatory = True,
-            providers = [RlExperimentInfo],
+            providers = [RlExperimentInfo, RlPreflightRequestInfo],
         ),
         "table": attr.output(
             doc = "The file, `<name>.sweep.json`.",

@@ -65,13 +65,23 @@ def _leave_the_worker(print_to: int, parent: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.setpgid(0, 0)
-    if _LIBC is not None:
-        # Else a worker that is killed leaves it behind. Other systems have no such thing: there it runs to
-        # its end, which nobody reads.
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
+    end_with_parent(parent)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(print_to, 1)
     os.dup2(print_to, 2)
     os.closerange(3, _MOST_DESCRIPTORS)
+
+
+def end_with_parent(parent: int) -> None:
+    """Let the kernel end this process, which was just forked, with the one that forked it.
+
+    Else a worker that is killed leaves it behind. Other systems than Linux have no such thing: there it runs to its
+    end, which nobody reads.
+
+    Args:
+        parent: process id of the other.
+    """
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
