@@ -18,6 +18,9 @@ _OF_THIS_RUN = (
 # Bazel's exit statuses: built; some target failed; of a query with --keep_going, some package failed.
 BUILT, FAILED, PARTLY = 0, 1, 3
 
+ANY_VISIBILITY = "--nocheck_visibility"
+"""Flag of a build: an experiment may be asked about whoever may use it."""
+
 # Only progress is of interest: what fails is told in a sentence of ours.
 _QUIET = "--ui_event_filters=-info,-warning,-error,-stdout,-stderr"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tools.launcher.cli.affected_bazel import (
+    ANY_VISIBILITY,
     BUILT,
     FAILED,
     PARTLY,
@@ -85,6 +86,10 @@ def _built_together(workspace: Workspace, labels: list[str], lists: Path) -> Dig
         write_atomically(file, listed)
     asking = workspace._replace(flags=(*workspace.flags, f"--repo_env={_LIST_VARIABLE}={file}"))
     outputs = build_outputs(asking, [_TOGETHER], ("default",)).outputs(_TOGETHER)
+    if not outputs and ANY_VISIBILITY not in workspace.flags:
+        # Not at once: Bazel analyses everything anew for it.
+        asking = asking._replace(flags=(*asking.flags, ANY_VISIBILITY))
+        outputs = build_outputs(asking, [_TOGETHER], ("default",)).outputs(_TOGETHER)
     if not outputs:
         return None
     try:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from tools.launcher.cli.affected_bazel import Workspace
+from tools.launcher.cli.affected_bazel import ANY_VISIBILITY, Workspace
 from tools.launcher.cli.affected_tree import UNDISTURBED
 from tools.launcher.cli.diff_git import GitProblem, git
 
@@ -68,7 +68,7 @@ def checkout_of(workspace: Path, commit: str, environ: Mapping[str, str]) -> Ite
         else:
             (inner / USER_OPTIONS).unlink(missing_ok=True)
         startup = (f"--output_base={home / 'output'}", f"--max_idle_secs={_IDLE_SECONDS}")
-        yield Workspace(folder=inner, startup=startup)
+        yield Workspace(folder=inner, startup=startup, flags=(ANY_VISIBILITY,))
 
 
 def _take(lock: IO[str]) -> None:

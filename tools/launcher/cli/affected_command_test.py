@@ -54,7 +54,8 @@ def end():
 
 TOGETHER = "//tools/launcher/asked:digests"
 if pathlib.Path(flags["--target_pattern_file"]).read_text() == TOGETHER + "\\n":
-    if not state.get("together", True):
+    seen = "--nocheck_visibility" in arguments
+    if state.get("together", True) is False or (state.get("together") == "private" and not seen):
         end()
     listed = pathlib.Path(flags["--repo_env"].removeprefix("SLIPWAY_ASKED_EXPERIMENTS=")).read_text()
     known = {f"//x/{name}:{name}": content for name, content in state["experiments"].items()}
@@ -526,6 +527,20 @@ def test_what_cannot_be_planned_together_is_built_one_by_one(workspace, capsys):
     assert output.out.splitlines()[:-1] == together
     assert output.err.count("affected: they cannot be planned together, and are built one by one\n") == 2
     assert calls(workspace)[4:] == ["query own False", *["build own False"] * 2] * 2
+
+
+def test_experiments_that_not_everybody_may_use(workspace, capsys):
+    (workspace / "state.json").write_text(json.dumps(BEFORE | {"together": "private"}))
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    output = capsys.readouterr()
+    assert "no experiment affected; 4 unaffected" in output.out and "one by one" not in output.err
+    # A server of its own is not asked twice: visibility is not looked at there.
+    assert calls(workspace) == [
+        "query own False",
+        "build own False",
+        "query user False",
+        *["build user False"] * 2,
+    ]
 
 
 def test_a_revision_whose_experiments_nobody_can_ask_for_together(workspace, capsys):

@@ -8,9 +8,6 @@ load(":verbs.bzl", "named_verb")
 # The ceilings of all launches of the repository that an experiment is in.
 BUDGET = "//experiments:budget.yaml"
 
-# The package which asks about any experiment.
-AFFECTED = "//tools/launcher/asked:__pkg__"
-
 # Verb -> the program behind it, one for all experiments, and the outputs it reads. `:plan` and `:pin` need neither
 # Iris nor its wheels.
 _VERBS = {
@@ -131,11 +128,7 @@ def rl_experiment(
         stage = stage,
         version = version,
         versions = ledger.label,
-        **(
-            common |
-            {"visibility": _seen_by_affected(visibility)} |
-            {field: name + suffix for field, suffix in OUTPUTS.items()}
-        )
+        **(common | {field: name + suffix for field, suffix in OUTPUTS.items()})
     )
 
     for verb in _VERBS:
@@ -161,15 +154,6 @@ def rl_experiment(
             golden = golden,
             tags = (tags or []) + [CHECK_TAG],
         )
-
-def _seen_by_affected(visibility):
-    """Returns who may use an experiment, `launcher affected` besides."""
-    given = native.package_default_visibility() if visibility == None else visibility
-    names = [str(label) for label in given]
-    if any([name.endswith("//visibility:public") for name in names]):
-        return visibility
-    others = [label for label, name in zip(given, names) if not name.endswith("//visibility:private")]
-    return others + [AFFECTED]
 
 def ledger_of(name, versions):
     """Returns where a ledger is in the source tree, and its label if it is there already.
