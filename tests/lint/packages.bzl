@@ -39,6 +39,7 @@ PACKAGES = [
     "third_party/python",
     "tools",
     "tools/launcher",
+    "tools/launcher/asked",
     "tools/launcher/catalog",
     "tools/launcher/cli",
     "tools/launcher/compare",

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def place_of(tmp_path: Path, **experiments: str) -> Path:
 def told(tmp_path, monkeypatch):
     """Return the manifest of experiments, given by name and source."""
 
-    def manifest(**experiments: str) -> dict[str, dict]:
+    def manifest(**experiments: str) -> dict[str, Any]:
         place = place_of(tmp_path, **experiments)
         monkeypatch.chdir(place)
         asked = [argument for name in experiments for argument in request(name)]
@@ -89,7 +90,7 @@ def test_one_process_plans_them_all(told):
     assert process_of(written, "a") == process_of(written, "c")
 
 
-def process_of(written: dict[str, dict], name: str) -> int:
+def process_of(written: dict[str, Any], name: str) -> int:
     """The number that WHICH_PROCESS is refused with."""
     return int(written["refused"][f"//experiments/{name}"].rpartition(" ")[2])
 

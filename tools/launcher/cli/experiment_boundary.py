@@ -82,7 +82,9 @@ def enforce(outputs: Iterable[Path]) -> Callable[[], None]:
     del sys.argv[1:]
     writable = {os.devnull, *map(str, outputs)}
     watch = watch_calls(lambda sentence: BoundaryError(f"the experiment {sentence}"))
-    inputs, readable, tools = "", (), ()
+    inputs = ""
+    readable: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
 
     def enter() -> None:
         nonlocal inputs, readable, tools

@@ -27,7 +27,7 @@ def main(
     arguments: Sequence[str],
     cards: CardReader | None = None,
     *,
-    enclose: Callable[[Collection[Path]], None] = _stay_open,
+    enclose: Callable[[Collection[Path]], object] = _stay_open,
 ) -> int:
     """Run one preflight; see --help.
 
