@@ -88,7 +88,11 @@ def test_the_text_names_place_message_and_repair(tmp_path):
     assert f"{bad}: reject, 2 errors, " in text
     assert re.search(r"  error: DOC-02 at iris\.nodes \(line \d+\)\n      iris has no key 'nodes'", text)
     assert "      run.seed is 'many', not an integer\n      repair: write run.seed as an integer\n" in text
-    assert "  not checked: needs a cluster card with max_nodes: " in text
+    rejected, accepted = text.split("\n\n")[:2]
+    assert "  not checked: needs a cluster card with max_nodes: " in accepted
+    assert re.search(r"  not checked: \d+ \(.+\); checklist: \d \(.+\)\. In full: --format=json\n", rejected)
+    assert rejected.count("not checked: ") == 1
+    assert "  model card: none: none was given. Give one: --model_card=FILE\n" in accepted
     assert "runtime manifest: 81ae0ef7.yaml: it has the document's runtime.launcher_commit" in text
     assert re.search(r"\n2 documents: 1 accepted, 1 rejected; 2 errors, \d+ warnings?\n$", text)
     assert "\x1b" not in text

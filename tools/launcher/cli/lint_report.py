@@ -12,12 +12,20 @@ from tools.launcher.documents.printable import printable
 from tools.launcher.preflight.check import Check
 from tools.launcher.preflight.findings import PreflightReport, Violation
 from tools.launcher.preflight.registry import CHECKS
-from tools.launcher.preflight.render_text import proposal_lines, report_json
+from tools.launcher.preflight.render_text import folded_lines, proposal_lines, report_json
 from tools.launcher.preflight.wording import counted
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 _STYLES = {"error": "red", "warning": "yellow", "reject": "bold red", "accept": "bold green"}
+
+_FLAGS = {
+    "model": "model_card",
+    "cluster": "cluster_card",
+    "train_dataset": "dataset_card",
+    "validation_dataset": "dataset_card",
+}
+"""Kind of card -> the flag that takes it."""
 
 
 class Judged(NamedTuple):
@@ -130,6 +138,26 @@ def _document_lines(judged: Judged) -> Iterator[_Line]:
         yield _Line(f"      repair: {violation.repair}")
     for text in proposal_lines(report):
         yield _Line(f"  {text}")
+    if report.errors:
+        for text in folded_lines(report, in_full="--format=json"):
+            yield _Line(f"  {text}", "dim")
+    else:
+        yield from _open_lines(report)
+    if judged.chosen is not None:
+        runtime = judged.chosen.runtime
+        yield _Line(f"  runtime manifest: {_named(runtime.file)}: {runtime.why}", "dim")
+        for kind, card in judged.chosen.cards.items():
+            named = f"  {kind.replace('_', ' ')} card: {_named(card.file)}: {card.why}"
+            if card.file:
+                yield _Line(named, "dim")
+            elif not report.errors:
+                yield _Line(f"{named}. Give one: --{_FLAGS[kind]}=FILE", "dim")
+    yield _Line(f"  {counted(len(report.passed), 'check')} passed", "dim")
+    yield _Line("")
+
+
+def _open_lines(report: PreflightReport) -> Iterator[_Line]:
+    """What is left to do or to find out for an accepted document."""
     for item in report.checklist:
         yield _Line(f"  checklist: {item.id}: {item.message}")
     needs: dict[str, list[str]] = {}
@@ -137,14 +165,6 @@ def _document_lines(judged: Judged) -> Iterator[_Line]:
         needs.setdefault(missing.needs, []).append(missing.id)
     for need, ids in sorted(needs.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         yield _Line(f"  not checked: needs {need}: {', '.join(ids)}", "dim")
-    if judged.chosen is not None:
-        runtime = judged.chosen.runtime
-        yield _Line(f"  runtime manifest: {_named(runtime.file)}: {runtime.why}", "dim")
-        for kind, card in judged.chosen.cards.items():
-            if card.file or card.why != "none was given":
-                yield _Line(f"  {kind.replace('_', ' ')} card: {_named(card.file)}: {card.why}", "dim")
-    yield _Line(f"  {counted(len(report.passed), 'check')} passed", "dim")
-    yield _Line("")
 
 
 def _named(file: str) -> str:

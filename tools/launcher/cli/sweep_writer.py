@@ -35,12 +35,38 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"error: {flags.sweep}: {error}. Build the sweep again\n")
         return 2
     graphs = {given["label"]: json.loads(Path(given["graph"]).read_bytes()) for given in flags.point}
-    problems = sweep_problems(points, graphs)
+    problems = _written_twice(points) or sweep_problems(points, graphs)
     if problems:
         sys.stderr.writelines(f"error: {flags.sweep}: {problem}\n" for problem in problems)
         return 1
     flags.out.write_bytes(dump_sweep(Sweep(sweep=flags.sweep, points=points)))
     return 0
+
+
+def _written_twice(points: Sequence[SweepPoint]) -> list[str]:
+    """Values of an axis that are one number to main(): it is used, and its points are one run all the same."""
+    first: dict[str, SweepPoint] = {}
+    told: dict[tuple[str, str, str], str] = {}
+    for point in points:
+        other = first.setdefault(point.recipe, point)
+        differing = [axis for axis, value in point.values.items() if value != other.values[axis]]
+        if any(not _one_number(other.values[axis], point.values[axis]) for axis in differing):
+            continue
+        for axis in differing:
+            values = other.values[axis], point.values[axis]
+            told.setdefault(
+                (axis, *values),
+                f"axis '{axis}' has '{values[0]}' and '{values[1]}', which are one number: the points {other.point} and "
+                f"{point.point} would be one run. Keep one of the two in `axes`",
+            )
+    return list(told.values())
+
+
+def _one_number(one: str, other: str) -> bool:
+    try:
+        return float(one) == float(other)
+    except ValueError:
+        return False
 
 
 def _point(given: Mapping[str, Any]) -> SweepPoint:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tools.launcher.catalog.cards import MissingFact
 from tools.launcher.preflight.check import check
 from tools.launcher.preflight.engine import run_preflight
-from tools.launcher.preflight.findings import Finding
+from tools.launcher.preflight.findings import Finding, PreflightReport
 from tools.launcher.preflight.registry import CHECKS
 from tools.launcher.preflight.render_text import report_json, report_text
 from tools.launcher.preflight.subject import PreflightSubject, UnreadableValue
@@ -374,6 +374,10 @@ _MANY = settings(
 )
 
 
+def _lines_of(report: PreflightReport) -> int:
+    return 3 * len(report.violations) + bool(report.not_checked or report.checklist) + 1
+
+
 def _judge(content: dict[str, Any], facts: dict[str, Any]) -> None:
     subject = PreflightSubject(document=content, runtime=RUNTIME, **facts)
     report = run_preflight(subject, CHECKS)
@@ -383,8 +387,7 @@ def _judge(content: dict[str, Any], facts: dict[str, Any]) -> None:
     for violation in report.violations:
         assert violation.message and violation.repair
         assert violation.path or violation.id in ("DOC-01", "DOC-02")  # of the document as a whole
-    lines = report_text(report, subject="it").splitlines()
-    assert len(lines) == 3 * len(report.violations) + len(report.not_checked) + len(report.checklist) + 1
+    assert len(report_text(report, subject="it").splitlines()) == _lines_of(report)
     assert report_json(report)["verdict"] == ("reject" if report.errors else "accept")
 
 
@@ -438,9 +441,7 @@ def test_any_value_at_any_place_is_judged(base, value):
     first = next(index for index, other in enumerate(_ANYTHING) if other is value) % 5
     for path in [*_paths(EXAMPLES[base]), *_EXTRA_PATHS][first::5]:
         report = preflight(changed(EXAMPLES[base], {path: value}))
-        assert len(report_text(report, subject="it").splitlines()) == (
-            3 * len(report.violations) + len(report.not_checked) + len(report.checklist) + 1
-        )
+        assert len(report_text(report, subject="it").splitlines()) == _lines_of(report)
 
 
 @pytest.mark.parametrize("base", sorted(EXAMPLES))

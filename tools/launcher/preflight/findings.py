@@ -88,6 +88,10 @@ class Proposal(BaseModel):
     """Ids of the errors that it leaves, since no number of the plan settles them."""
     new_warnings: tuple[str, ...]
     """Ids of the warnings that come with it."""
+    remaining_warnings: tuple[str, ...]
+    """Ids of the warnings that it leaves."""
+    notes: tuple[str, ...]
+    """What its warnings say, where that is not what the report says already."""
     repair: str
     """The changes as one repair, ready to type."""
     role_plan: str
@@ -106,7 +110,7 @@ class PreflightReport(BaseModel):
     checklist: tuple[ChecklistLine, ...] = ()
     """What a person has to look at, since no input decides it."""
     proposals: tuple[Proposal, ...] = ()
-    """The nearest legal settings, nearest first, where geometry or batches are refused."""
+    """The nearest legal settings, those without warnings first, where geometry or batches are refused."""
     no_proposal: str | None = None
     """Why a search for them found none."""
 

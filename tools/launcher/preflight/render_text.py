@@ -7,9 +7,13 @@ from tools.launcher.documents.printable import printable
 from tools.launcher.preflight.findings import PreflightReport, Proposal, Violation
 from tools.launcher.preflight.wording import counted, listed, shown
 
+_IN_FULL = "build with --//tools/launcher:report_format=json"
+
 
 def report_text(report: PreflightReport, *, subject: str) -> str:
-    """Return the report as lines of text, errors first, then legal settings to paste, ending with a count.
+    """Return the report of a refusal as lines of text: errors first, then legal settings, ending with a count.
+
+    What no error depends on is one line, so that the errors stay on the screen.
 
     Args:
         report: what preflight found.
@@ -17,10 +21,7 @@ def report_text(report: PreflightReport, *, subject: str) -> str:
     """
     lines = [line for violation in (*report.errors, *report.warnings) for line in _violation_lines(violation)]
     lines += proposal_lines(report)
-    lines += [
-        printable(f"not checked: {item.id} ({item.title}): needs {item.needs}") for item in report.not_checked
-    ]
-    lines += [printable(f"checklist: {item.id}: {item.message}") for item in report.checklist]
+    lines += folded_lines(report, in_full=_IN_FULL)
     lines.append(
         f"preflight of {subject}: {_counted_ids(report.errors, 'error')}, {_counted_ids(report.warnings, 'warning')}, "
         f"{counted(len(report.passed), 'check')} passed, {len(report.not_checked)} not checked"
@@ -33,11 +34,30 @@ def warnings_text(report: PreflightReport) -> str:
     return "".join(f"{line}\n" for violation in report.warnings for line in _violation_lines(violation))
 
 
+def folded_lines(report: PreflightReport, *, in_full: str) -> list[str]:
+    """Return what was not checked and the checklist as one line with their ids, since there are errors to read.
+
+    Args:
+        report: what preflight found.
+        in_full: how to get them in full.
+    """
+    parts = [
+        f"{title}: {len(items)} ({', '.join(dict.fromkeys(item.id for item in items))})"
+        for title, items in (("not checked", report.not_checked), ("checklist", report.checklist))
+        if items
+    ]
+    return [f"{'; '.join(parts)}. In full: {in_full}"] if parts else []
+
+
 def proposal_lines(report: PreflightReport) -> list[str]:
-    """Return the legal settings of the report as lines of text, ready to paste; none if none were searched."""
+    """Return the legal settings of the report as lines of text; none if none were searched.
+
+    The first has its role plan, ready to paste; each of the others is a line with its changes.
+    """
     lines: list[str] = []
     for number, proposal in enumerate(report.proposals, 1):
-        lines += _proposal_lines(f"proposal {number} of {len(report.proposals)}", proposal)
+        title = f"proposal {number} of {len(report.proposals)}: {proposal.reason}"
+        lines += _whole(title, proposal) if number == 1 else _changes(title, proposal)
     if report.no_proposal is not None:
         lines.append(printable(f"no proposal: {report.no_proposal}"))
     return lines
@@ -79,12 +99,23 @@ def _violation_lines(violation: Violation) -> list[str]:
     ]
 
 
-def _proposal_lines(title: str, proposal: Proposal) -> list[str]:
+def _whole(title: str, proposal: Proposal) -> list[str]:
     return [
-        printable(f"{title}: {proposal.reason}"),
+        printable(title),
         *(
             printable(f"    {change.path}: {change.old} -> {shown(change.new)}")
             for change in proposal.changes
         ),
+        *(printable(f"    {note}") for note in proposal.notes),
         *(f"        {printable(line)}" for line in proposal.role_plan.splitlines()),
+    ]
+
+
+def _changes(title: str, proposal: Proposal) -> list[str]:
+    changes = (
+        f"{change.path.rpartition('.')[2]} {change.old} -> {shown(change.new)}" for change in proposal.changes
+    )
+    return [
+        printable(f"{title} ({', '.join(changes)})"),
+        *(printable(f"    {note}") for note in proposal.notes),
     ]

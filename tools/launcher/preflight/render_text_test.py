@@ -2,7 +2,14 @@ import sys
 
 import pytest
 
-from tools.launcher.preflight.findings import Change, NotChecked, PreflightReport, Proposal, Violation
+from tools.launcher.preflight.findings import (
+    Change,
+    ChecklistLine,
+    NotChecked,
+    PreflightReport,
+    Proposal,
+    Violation,
+)
 from tools.launcher.preflight.render_text import report_json, report_text
 from tools.launcher.preflight.wording import also, below, delete, listed, set_to, shown
 
@@ -14,18 +21,28 @@ _WARNING = Violation(
 )
 _MISSING = NotChecked(id="BAT-09", title="the dataset fills a batch", needs="a dataset card with rows")
 _REPORT = PreflightReport(violations=(_WARNING, _ERROR), not_checked=(_MISSING,), passed=("GEO-01",))
+_MUCH = _REPORT.model_copy(
+    update={
+        "not_checked": (_MISSING, NotChecked(id="BKD-20", title="it is supported", needs="architectures")),
+        "checklist": (
+            ChecklistLine(id="EXE-12", message="forward the key"),
+            ChecklistLine(id="EXE-18", message="one node must be free"),
+        ),
+    }
+)
 
 
-def test_text_has_errors_first_and_one_line_each():
-    assert report_text(_REPORT, subject="//x:y") == (
+def test_text_has_errors_first_and_little_after_them():
+    assert report_text(_MUCH, subject="//x:y") == (
         "error: BAT-01 at skyrl.a\n"
         "    a=3 is odd\n"
         "    repair: set skyrl.a=4 or 2\n"
         "warning: ART-20 at inputs\n"
         "    twice the same\n"
         "    repair: use another\n"
-        "not checked: BAT-09 (the dataset fills a batch): needs a dataset card with rows\n"
-        "preflight of //x:y: 1 error (BAT-01), 1 warning (ART-20), 1 check passed, 1 not checked\n"
+        "not checked: 2 (BAT-09, BKD-20); checklist: 2 (EXE-12, EXE-18). "
+        "In full: build with --//tools/launcher:report_format=json\n"
+        "preflight of //x:y: 1 error (BAT-01), 1 warning (ART-20), 1 check passed, 2 not checked\n"
     )
 
 
@@ -67,26 +84,33 @@ _PROPOSAL = Proposal(
     reason="2 changes, 16 GPUs",
     remaining=(),
     new_warnings=(),
+    remaining_warnings=("ART-20",),
+    notes=("ART-20 remains: once\nmore",),
     repair="set skyrl.a=4 and set skyrl.b=true",
     role_plan="skyrl:\n  a: 4\n  b: true",
 )
 
 
-def test_proposals_stand_after_the_violations_ready_to_paste():
-    report = PreflightReport(violations=(_ERROR,), not_checked=(), passed=(), proposals=(_PROPOSAL,))
+def test_proposals_stand_after_the_violations_and_the_first_is_ready_to_paste():
+    report = PreflightReport(
+        violations=(_ERROR,), not_checked=(), passed=(), proposals=(_PROPOSAL, _PROPOSAL)
+    )
     assert report_text(report, subject="d.yaml") == (
         "error: BAT-01 at skyrl.a\n"
         "    a=3 is odd\n"
         "    repair: set skyrl.a=4 or 2\n"
-        "proposal 1 of 1: 2 changes, 16 GPUs\n"
+        "proposal 1 of 2: 2 changes, 16 GPUs\n"
         "    skyrl.a: 3 -> 4\n"
         "    skyrl.b: false -> true\n"
+        "    ART-20 remains: once more\n"
         "        skyrl:\n"
         "          a: 4\n"
         "          b: true\n"
+        "proposal 2 of 2: 2 changes, 16 GPUs (a 3 -> 4, b false -> true)\n"
+        "    ART-20 remains: once more\n"
         "preflight of d.yaml: 1 error (BAT-01), 0 warnings, 0 checks passed, 0 not checked\n"
     )
-    (content,) = report_json(report)["proposals"]
+    content, _ = report_json(report)["proposals"]
     assert content["changes"][0] == {"path": "skyrl.a", "old": "3", "new": 4}
     assert content["role_plan"] == "skyrl:\n  a: 4\n  b: true"
 

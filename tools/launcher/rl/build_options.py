@@ -4,6 +4,7 @@ It types the options of `main` from its signature. The build action calls it wit
 the target's `options`; there is no `--run` and no other way to execute an experiment.
 """
 
+import difflib
 import enum
 import inspect
 import math
@@ -18,6 +19,9 @@ from tools.launcher.rl.inputs import BuildInputs
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _SHOWN_CHARACTERS = 80
+
+_WHERE = "`options` of the target, or `axes` of its sweep"
+"""A point of a sweep is a target like any other, and does not know which of its options are axes."""
 
 _TRUTH = {"true": True, "false": False}
 
@@ -64,14 +68,21 @@ class RlBuildMain:
         """Option name -> value, and what is wrong with the texts."""
         problems: list[str] = []
         arguments: dict[str, Any] = {}
-        unknown = [f"'{_cut(name)}'" for name in sorted(set(options) - set(self.options))]
-        if unknown:
-            problems.append(
-                f"options has {', '.join(unknown)}, which main() does not take. "
-                f"Its options: {', '.join(self.options) or 'none'}"
-            )
+        missing = [name for name in self.options if name not in options]
+        for name in sorted(set(options) - set(self.options)):
+            near = next(iter(difflib.get_close_matches(name[:_SHOWN_CHARACTERS], missing, n=1)), None)
+            problem = f"main() takes no option '{_cut(name)}'"
+            if near is None:
+                problems.append(
+                    f"{problem}. Its options: {', '.join(self.options) or 'none'}. Take it out of {_WHERE}"
+                )
+            else:
+                missing.remove(near)
+                problems.append(f"{problem}; did you mean '{near}'? Rename it in {_WHERE}")
         for name, annotation in self.options.items():
             if name not in options:
+                if name not in missing:
+                    continue
                 problems.append(
                     f"option '{name}' of main() has no value. "
                     f'Add options = {{"{name}": ...}} with {_describe(annotation)}'
@@ -186,7 +197,7 @@ def _parse(name: str, text: str, annotation: Any) -> Any:
         if number is not None:
             return number
     raise BuildOptionError(
-        f"option {name}='{_cut(text)}' is not {_describe(annotation)}. Correct `options` of the target"
+        f"option {name}='{_cut(text)}' is not {_describe(annotation)}. Correct it in {_WHERE}"
     )
 
 

@@ -61,11 +61,17 @@ def test_options_are_typed_from_the_signature():
     ("options", "sentence"),
     [
         ({}, "option 'scale' of main() has no value. Add options = {\"scale\": ...} with one of smoke, full"),
-        ({"scale": "big"}, "option scale='big' is not one of smoke, full. Correct `options` of the target"),
-        ({"scale": "full", "x": "1"}, "options has 'x', which main() does not take. Its options: scale"),
+        (
+            {"scale": "big"},
+            "option scale='big' is not one of smoke, full. Correct it in `options` of the target, or `axes` of its sweep",
+        ),
+        (
+            {"scale": "full", "x": "1"},
+            "main() takes no option 'x'. Its options: scale. Take it out of `options` of the target, or `axes` of its sweep",
+        ),
         (
             {"x": "1", "y": "2"},
-            "options has 'x', 'y', which main() does not take. Its options: scale\n    option 'scale' of main()",
+            "of its sweep\n    main() takes no option 'y'. Its options: scale. Take it out of `options` of the target, or `axes` of its sweep\n    option 'scale' of main() has no value. Add options",
         ),
     ],
 )
@@ -77,6 +83,31 @@ def test_bad_options_have_a_clear_sentence(options, sentence):
     with pytest.raises(BuildOptionError) as caught:
         main.build(INPUTS, options)
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("typed", ["learning_rat", "learnin_rate", "learning_rate_"])
+def test_a_misspelt_option_is_one_sentence(typed):
+    @rl_build_options
+    def main(learning_rate: float, seed: int) -> ArtifactStep:
+        return step()
+
+    with pytest.raises(BuildOptionError) as caught:
+        main.build(INPUTS, {typed: "1e-6", "seed": "17"})
+    assert str(caught.value) == (
+        f"main() takes no option '{typed}'; did you mean 'learning_rate'? Rename it in `options` of the target, "
+        "or `axes` of its sweep"
+    )
+
+
+def test_of_two_misspellings_each_option_is_meant_once():
+    @rl_build_options
+    def main(learning_rate: float) -> ArtifactStep:
+        return step()
+
+    with pytest.raises(BuildOptionError) as caught:
+        main.build(INPUTS, {"learning_rat": "1", "learning_rates": "1"})
+    first, second = str(caught.value).split("\n")
+    assert "did you mean 'learning_rate'?" in first and "did you mean" not in second
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tools.launcher.preflight.geometry import divisors
 from tools.launcher.preflight.repair_search.facts import Facts
 from tools.launcher.preflight.repair_search.plan import BATCH_SETTINGS, Current, Plan
-from tools.launcher.preflight.repair_search.ranking import extent
+from tools.launcher.preflight.repair_search.ranking import WARNING_DISTANCE, extent
 
 LARGEST_TRAIN_BATCH = 100_000
 """Prompts; the largest public recipe trains a few thousand at once."""
@@ -22,12 +22,14 @@ class BatchOption(NamedTuple):
 
     steps: int
     distance: float
+    warnings: int
+    """1 if prompts of every batch are dropped (BAT-14); the distance has its weight."""
     values: tuple[int, ...]
     """In the order of `BATCH_SETTINGS`."""
 
 
 def batch_options(
-    facts: Facts, current: Current, *, ranks: int, dispatch: int, samples: int, dropping: float
+    facts: Facts, current: Current, *, ranks: int, dispatch: int, samples: int
 ) -> dict[int, list[BatchOption]]:
     """Return legal batches by how many settings they change, a few of each, nearest first.
 
@@ -37,7 +39,6 @@ def batch_options(
         ranks: dp of the policy.
         dispatch: lcm of the data-parallel sizes of all roles that get the batch.
         samples: n.
-        dropping: what it weighs that prompts of every batch are dropped (BAT-14).
     """
     names = tuple(name for name in BATCH_SETTINGS if facts.moves(name))
     found = set()
@@ -51,8 +52,9 @@ def batch_options(
             workers=max(current.plan.workers, mini) if facts.one_mini_batch else current.plan.workers,
         )
         steps, size = extent(current, plan, names)
-        distance = size + (dropping if train % dispatch else 0)
-        found.add(BatchOption(steps, distance, plan[-len(BATCH_SETTINGS) :]))
+        warnings = int(train % dispatch > 0)
+        distance = size + warnings * WARNING_DISTANCE
+        found.add(BatchOption(steps, distance, warnings, plan[-len(BATCH_SETTINGS) :]))
     options: dict[int, list[BatchOption]] = {}
     for option in sorted(found):
         same = options.setdefault(option.steps, [])

@@ -34,14 +34,13 @@ def _options(
     ranks: int = 8,
     dispatch: int = 8,
     samples: int = 4,
-    dropping: float = WARNING_DISTANCE,
 ) -> dict[int, list[BatchOption]]:
-    return batch_options(facts, current, ranks=ranks, dispatch=dispatch, samples=samples, dropping=dropping)
+    return batch_options(facts, current, ranks=ranks, dispatch=dispatch, samples=samples)
 
 
 def test_a_legal_batch_stays_as_it_is():
     facts, current = _read("smoke")
-    assert _options(facts, current)[0] == [BatchOption(0, 0.0, (16, 16, 1, 4, 1, current.plan.workers))]
+    assert _options(facts, current)[0] == [BatchOption(0, 0, 0.0, (16, 16, 1, 4, 1, current.plan.workers))]
 
 
 @pytest.mark.parametrize(
@@ -68,11 +67,13 @@ def test_a_micro_batch_never_grows_unless_it_cannot_be_read():
     assert [option.values[2] for option in _options(facts, current)[1]] == [1, 2, 4]
 
 
-def test_dropped_prompts_weigh_what_is_asked():
+def test_dropped_prompts_are_a_warning_that_weighs():
     facts, current = _read("smoke", train=20, mini=6)
-    plain = {option.values[:2]: option.distance for option in _options(facts, current, dropping=0.0)[1]}
-    heavy = {option.values[:2]: option.distance for option in _options(facts, current, dropping=5.0)[1]}
-    assert plain and heavy[20, 10] == pytest.approx(plain[20, 10] + 5.0)
+    for train, mini, warnings in ((20, 10, 1), (24, 6, 0)):
+        option = next(each for each in _options(facts, current)[1] if each.values[:2] == (train, mini))
+        size = abs(math.log(train / 20)) + abs(math.log(mini / 6))
+        assert option.warnings == warnings
+        assert option.distance == pytest.approx(size + warnings * WARNING_DISTANCE)
 
 
 def test_fully_async_and_megatron_move_what_follows():

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from tools.launcher.preflight.repair_search.plan import SWITCHES, Current, Plan
 
 WARNING_DISTANCE = math.log(2)
-"""A new warning weighs as much as one number doubled or halved."""
+"""A warning weighs as much as one number doubled or halved."""
 
 _SWITCH_DISTANCE = 1.0
 _DIGITS = 9
@@ -15,11 +15,11 @@ _DIGITS = 9
 
 
 class Cost(NamedTuple):
-    """The order of proposals: less is nearer, the first difference decides.
+    """How near a plan is: less is nearer, the first difference decides.
 
     1. `steps`: changed settings of role plan, allocation and recipe, plus errors that remain, since each of
        them is a change still to be made. The node widths of policy and reference are one setting.
-    2. `distance`: sum of |ln(new/old)| over the changed numbers, 1 per changed switch, and ln 2 per new warning.
+    2. `distance`: sum of |ln(new/old)| over the changed numbers, 1 per changed switch, and ln 2 per warning.
     3. `gpus` of the allocation, fewer first.
     4. `reshaped`: changed sizes of an engine; another number of equal engines is the smaller change.
     5. `plan`: its values, so that the order is total.
@@ -32,9 +32,7 @@ class Cost(NamedTuple):
     plan: Plan
 
     @classmethod
-    def of(
-        cls, current: Current, plan: Plan, names: Sequence[str], *, remaining: int, new_warnings: int
-    ) -> Self:
+    def of(cls, current: Current, plan: Plan, names: Sequence[str], *, remaining: int, warnings: int) -> Self:
         """Return the cost of `plan`.
 
         Args:
@@ -42,10 +40,10 @@ class Cost(NamedTuple):
             plan: what is proposed.
             names: the settings that the search may move.
             remaining: errors that `plan` leaves.
-            new_warnings: warnings that the document did not have before.
+            warnings: that `plan` has, and other numbers may not have.
         """
         changed, size = extent(current, plan, names)
-        distance = round(size + new_warnings * WARNING_DISTANCE, _DIGITS)
+        distance = round(size + warnings * WARNING_DISTANCE, _DIGITS)
         return cls(changed + remaining, distance, plan.gpus, reshaped(current, plan), plan)
 
 

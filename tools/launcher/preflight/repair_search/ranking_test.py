@@ -24,8 +24,8 @@ _PLANS = st.dictionaries(st.sampled_from(_NUMBERS), st.integers(1, 100), max_siz
 )
 
 
-def _cost(plan: Plan, remaining: int = 0, new_warnings: int = 0) -> Cost:
-    return Cost.of(_CURRENT, plan, Plan._fields, remaining=remaining, new_warnings=new_warnings)
+def _cost(plan: Plan, remaining: int = 0, warnings: int = 0) -> Cost:
+    return Cost.of(_CURRENT, plan, Plan._fields, remaining=remaining, warnings=warnings)
 
 
 def test_changes_are_counted_and_measured():
@@ -62,9 +62,9 @@ def test_the_same_change_is_farther_the_larger_it_is(plan, name, near, far):
 
 @_FEW
 @given(plan=_PLANS)
-def test_an_error_that_remains_and_a_new_warning_are_farther(plan):
-    assert _cost(plan) < _cost(plan, new_warnings=1) < _cost(plan, remaining=1)
-    assert _cost(plan, new_warnings=1).distance == pytest.approx(_cost(plan).distance + WARNING_DISTANCE)
+def test_an_error_that_remains_and_a_warning_are_farther(plan):
+    assert _cost(plan) < _cost(plan, warnings=1) < _cost(plan, remaining=1)
+    assert _cost(plan, warnings=1).distance == pytest.approx(_cost(plan).distance + WARNING_DISTANCE)
 
 
 def test_of_equally_far_plans_the_one_with_fewer_gpus_is_nearer():

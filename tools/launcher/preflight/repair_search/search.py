@@ -36,7 +36,7 @@ MOST_PROPOSALS = 3
 MOST_STEPS = 10
 """Most settings that a proposal changes."""
 MOST_STEPS_MORE = 3
-"""A proposal with more changes beyond those of the first is no near alternative to it."""
+"""A proposal with more changes beyond those of the nearest is no near alternative to it."""
 MOST_CANDIDATES = 12_000
 """Placements made in one stage of a search; each is joined with a few batches."""
 MOST_JUDGED = 16
@@ -57,7 +57,7 @@ class SearchResult(NamedTuple):
     """What a search found."""
 
     proposals: tuple[Proposal, ...]
-    """Nearest first, at most MOST_PROPOSALS."""
+    """Those without warnings first, then the nearest; at most MOST_PROPOSALS."""
     why_none: str | None
     """Why there is none, where a search was asked for."""
     candidates: int
@@ -74,9 +74,10 @@ def propose(subject: PreflightSubject, checks: Sequence[Check], report: Prefligh
 
     Nodes, widths, engines, TP, PP, DP, EP and batches are searched together. Recipe, model, data and cluster
     stay as they are; so do n and the colocation, unless nothing is legal with them. What is proposed has passed the
-    engine: no error of geometry and batches, and no error that was not there before. `ranking.Cost` is the order.
-    Candidates are made by rising number of changes, so that the nearest come first; a candidate which does more than
-    a proposal already does is left out. The bounds of this module hold for every document.
+    engine: no error of geometry and batches, and no error that was not there before. `ranking.Cost` says what is
+    near. Candidates are made by rising number of changes, so that the nearest come first, until there are enough and
+    one of them has no warning; a candidate which does more than a proposal already does is left out, unless that
+    spares a warning. The bounds of this module hold for every document.
 
     Args:
         subject: what was judged.
@@ -106,8 +107,23 @@ def _due(violation: Violation, area: Area, areas: Sequence[Area]) -> bool:
     return area in areas if areas else violation.path in _PLAN_PATHS
 
 
+class _Candidate(NamedTuple):
+    """A plan of a level; compares by how near it is."""
+
+    distance: float
+    gpus: int
+    reshaped: int
+    plan: Plan
+    warnings: int
+    """Those that can be told without the engine."""
+
+
 class _Passed(NamedTuple):
     cost: Cost
+    warnings: int
+    """Those that other numbers may not have."""
+    foreseen: int
+    """Of them, `_Candidate.warnings`."""
     proposal: Proposal
 
 
@@ -130,6 +146,7 @@ class _Search:
         self._area = {check.id: check.area for check in checks}
         self._errors_before = {(item.id, item.path) for item in report.errors}
         self._warnings_before = {(item.id, item.path) for item in report.warnings}
+        self._said_before = {item.message for item in report.warnings}
         self._unusable_before = _unusable(report)
         self._wanted = wanted
         self._facts = facts
@@ -152,9 +169,7 @@ class _Search:
         for start, samples in stages:
             passed = self._stage(start, samples)
             if passed:
-                best = tuple(
-                    item.proposal for item in sorted(passed, key=lambda item: item.cost)[:MOST_PROPOSALS]
-                )
+                best = tuple(item.proposal for item in _best(passed))
                 return SearchResult(best, None, self._candidates, self._judged)
         why = (
             f"no nodes, engines and batches with up to {MOST_STEPS} changes are legal as long as recipe, model, data "
@@ -180,7 +195,6 @@ class _Search:
                     ranks=ranks,
                     dispatch=dispatch,
                     samples=count,
-                    dropping=self._weight("BAT-14"),
                 )
                 for count in samples
             )
@@ -193,13 +207,16 @@ class _Search:
             made = self._level(roles, batches, steps, most, passed)
             # One more than needed: what the engine warns of may change the order.
             wanted = max(len(passed), MOST_PROPOSALS) + 1
-            for *_, plan in heapq.nsmallest(_KEPT_PER_LEVEL, made):
+            for candidate in heapq.nsmallest(_KEPT_PER_LEVEL, made):
                 if len(passed) == wanted or self._judged >= most_judged:
                     break
-                judged = self._judge(plan)
-                if judged is not None:
+                judged = self._judge(candidate)
+                if judged is not None and not self._is_surplus(judged, passed):
                     passed.append(judged)
-            enough = passed and (len(passed) >= MOST_PROPOSALS or steps >= first + MOST_STEPS_MORE)
+            clean = any(item.warnings == 0 for item in passed)
+            enough = passed and (
+                (clean and len(passed) >= MOST_PROPOSALS) or steps >= first + MOST_STEPS_MORE
+            )
             if enough or self._candidates >= most or self._judged >= most_judged:
                 break
             first = first if passed else steps + 1
@@ -212,9 +229,9 @@ class _Search:
         steps: int,
         most: int,
         passed: list[_Passed],
-    ) -> Iterator[tuple[float, int, int, Plan]]:
-        """Yield (distance, GPUs, changed sizes of an engine, plan) of the candidates of exactly `steps`."""
-        settled = [self._changed(item.cost.plan) for item in passed]
+    ) -> Iterator[_Candidate]:
+        """Yield the candidates of exactly `steps`."""
+        settled = [(item.foreseen, self._changed(item.cost.plan)) for item in passed]
         for each in roles:
             options = batches[each.ranks, each.dispatch]
             if not options or each.steps + min(options) > steps:
@@ -226,11 +243,19 @@ class _Search:
                     return
                 for option in options.get(steps - placed.steps, ()):
                     plan = placed.plan.having(dict(zip(BATCH_SETTINGS, option.values, strict=True)))
-                    if any(all(getattr(plan, name) == value for name, value in done) for done in settled):
+                    warnings = len(placed.warnings) + option.warnings
+                    if any(foreseen <= warnings and _has(plan, done) for foreseen, done in settled):
                         continue
-                    idle = sum(self._weight(check_id) for check_id in placed.warnings)
+                    idle = len(placed.warnings) * WARNING_DISTANCE
                     distance = placed.distance + option.distance + idle
-                    yield distance, plan.gpus, reshaped(self._current, plan), plan
+                    yield _Candidate(distance, plan.gpus, reshaped(self._current, plan), plan, warnings)
+
+    def _is_surplus(self, judged: _Passed, passed: list[_Passed]) -> bool:
+        """Whether it does more than a proposal does, and spares no warning by it."""
+        return any(
+            item.warnings <= judged.warnings and _has(judged.cost.plan, self._changed(item.cost.plan))
+            for item in passed
+        )
 
     def _sizes_of(self, plan: Plan) -> list[EngineSizes]:
         key = engine_key(plan)
@@ -238,15 +263,12 @@ class _Search:
             self._sizes[key] = engine_sizes(self._facts, self._current, plan)
         return self._sizes[key]
 
-    def _weight(self, check_id: str) -> float:
-        """What a warning adds to the distance: nothing if the document has it already."""
-        return 0.0 if any(known == check_id for known, _ in self._warnings_before) else WARNING_DISTANCE
-
     def _changed(self, plan: Plan) -> list[tuple[str, int]]:
         return [(name, getattr(plan, name)) for name in self._names if self._current.moved(name, plan)]
 
-    def _judge(self, plan: Plan) -> _Passed | None:
+    def _judge(self, candidate: _Candidate) -> _Passed | None:
         self._judged += 1
+        plan = candidate.plan
         changes = changes_to(self._subject, self._current, plan, self._names)
         subject = self._subject.with_values({change.path: change.new for change in changes})
         if not self._acceptable(run_preflight(subject, self._core)):
@@ -254,20 +276,33 @@ class _Search:
         report = run_preflight(subject, self._checks)
         if not self._acceptable(report):
             return None
-        warnings = [item.id for item in report.warnings if (item.id, item.path) not in self._warnings_before]
-        cost = Cost.of(
-            self._current, plan, self._names, remaining=len(report.errors), new_warnings=len(warnings)
-        )
-        remaining = tuple(dict.fromkeys(item.id for item in report.errors))
-        new_warnings = tuple(dict.fromkeys(warnings))
+        new = [item for item in report.warnings if (item.id, item.path) not in self._warnings_before]
+        left = [item for item in report.warnings if (item.id, item.path) in self._warnings_before]
+        # Those of other areas that are there already say nothing against these numbers.
+        warnings = len(new) + sum(self._area[item.id] in AREAS for item in left)
+        cost = Cost.of(self._current, plan, self._names, remaining=len(report.errors), warnings=warnings)
+        remaining, new_warnings, remaining_warnings = map(_ids, (report.errors, new, left))
         return _Passed(
             cost,
+            warnings,
+            candidate.warnings,
             Proposal(
                 changes=changes,
                 gpus=plan.gpus,
-                reason=_reason(cost.steps - len(report.errors), plan.gpus, remaining, new_warnings),
+                reason=_reason(
+                    cost.steps - len(report.errors), plan.gpus, remaining, new_warnings, remaining_warnings
+                ),
                 remaining=remaining,
                 new_warnings=new_warnings,
+                remaining_warnings=remaining_warnings,
+                notes=(
+                    *(f"{item.id} comes with it: {item.message}" for item in new),
+                    *(
+                        f"{item.id} remains: {item.message}"
+                        for item in left
+                        if item.message not in self._said_before
+                    ),
+                ),
                 repair=repair_text(changes),
                 role_plan=role_plan_text(subject, self._current, plan, changes),
             ),
@@ -285,6 +320,24 @@ def _unusable(report: PreflightReport) -> set[tuple[str, str]]:
     return {(item.id, item.needs) for item in report.not_checked if item.needs.startswith(UNUSABLE)}
 
 
+def _ids(violations: Sequence[Violation]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item.id for item in violations))
+
+
+def _has(plan: Plan, values: list[tuple[str, int]]) -> bool:
+    return all(getattr(plan, name) == value for name, value in values)
+
+
+def _best(passed: list[_Passed]) -> list[_Passed]:
+    """The nearest, and one without warnings among them if there is any; those without come first."""
+    nearest = sorted(passed, key=lambda item: item.cost)
+    clean = [item for item in nearest if item.warnings == 0]
+    best = nearest[:MOST_PROPOSALS]
+    if clean and clean[0] not in best:
+        best[-1] = clean[0]
+    return sorted(best, key=lambda item: (item.warnings > 0, item.cost))
+
+
 def _merged(parts: Iterator[dict[int, list[BatchOption]]]) -> dict[int, list[BatchOption]]:
     whole: dict[int, list[BatchOption]] = {}
     for part in parts:
@@ -293,11 +346,26 @@ def _merged(parts: Iterator[dict[int, list[BatchOption]]]) -> dict[int, list[Bat
     return whole
 
 
-def _reason(changes: int, gpus: int, remaining: tuple[str, ...], new_warnings: tuple[str, ...]) -> str:
-    parts = [counted(changes, "change"), counted(gpus, "GPU")]
+def _reason(
+    changes: int,
+    gpus: int,
+    remaining: tuple[str, ...],
+    new_warnings: tuple[str, ...],
+    remaining_warnings: tuple[str, ...],
+) -> str:
+    text = f"{counted(changes, 'change')}, {counted(gpus, 'GPU')}"
     if new_warnings:
-        parts.append(f"with {'warning' if len(new_warnings) == 1 else 'warnings'} {listed(new_warnings)}")
-    text = ", ".join(parts)
+        text += f", with {_warnings(new_warnings)}"
     if remaining:
-        text += f"; {listed(remaining)} {'remains' if len(remaining) == 1 else 'remain'}"
+        text += f"; {listed(remaining)} {_remain(remaining)}"
+    if remaining_warnings:
+        text += f"; {_warnings(remaining_warnings)} {_remain(remaining_warnings)}"
     return text
+
+
+def _warnings(ids: tuple[str, ...]) -> str:
+    return f"{'warning' if len(ids) == 1 else 'warnings'} {listed(ids)}"
+
+
+def _remain(ids: tuple[str, ...]) -> str:
+    return "remains" if len(ids) == 1 else "remain"

@@ -69,10 +69,21 @@ def _assert_sound(
         assert _own(after) <= unsettled, (proposal.repair, after.errors)
         assert {item.id for item in after.errors} <= before
         assert set(proposal.remaining) == {item.id for item in after.errors}
+        warned = {*proposal.new_warnings, *proposal.remaining_warnings}
+        assert warned == {item.id for item in after.warnings}
+        assert all(name in proposal.reason for name in warned)
         assert not after.unusable.keys() - report.unusable.keys()
         pasted = load_yaml_mapping(proposal.role_plan.encode(), source="proposal")
         assert _counted(_merged(subject.document, pasted)) == _counted(_after(subject, proposal).document)
     assert len({proposal.repair for proposal in report.proposals}) == len(report.proposals)
+    warnings = [len(_counted_warnings(proposal)) > 0 for proposal in report.proposals]
+    assert warnings == sorted(warnings)
+
+
+def _counted_warnings(proposal: Proposal) -> list[str]:
+    """Those that other numbers may not have."""
+    remaining = [name for name in proposal.remaining_warnings if _AREA[name] in search.AREAS]
+    return [*proposal.new_warnings, *remaining]
 
 
 def _counted(content: dict[str, Any]) -> dict[str, Any]:
@@ -123,7 +134,7 @@ def _all_nodes(count: int, width: int = 8, **values: int) -> dict[str, Any]:
         ("moe", _set(ep=4), {}, {"ep": 8}),
         ("moe", _set(dp=16, ep=16, engines=2), {}, {"num_nodes": 6, "dp": 8, "ep": 8}),
         ("smoke", _set(train=8, mini=1), {}, {"mini": 2}),
-        ("smoke", _set(train=12, mini=12, micro=4), {}, {"micro": 3}),
+        ("smoke", _set(train=12, mini=12, micro=4), {}, {"mini": 16, "train": 16}),
         ("smoke", _set(train=20, mini=10, samples=1) | {"skyrl.trainer.algorithm.advantage_estimator": "reinforce++"},
          {}, {"mini": 8, "train": 24}),
         ("smoke", _set(gpus_per_node=4), {}, {"gpus_per_node": 8}),
@@ -142,7 +153,7 @@ def _all_nodes(count: int, width: int = 8, **values: int) -> dict[str, Any]:
         ("smoke", _set(policy_nodes=3, reference_nodes=2, engines=20), {},
          {"policy_nodes": 2, "num_nodes": 2, "engines": 16}),
         # GEO-21: 17 and 18 nodes fit no racks. The batches of the moe example stay legal.
-        ("smoke", _RACKED | _all_nodes(17, 4, train=272, mini=272), {"cluster": _GB200},
+        ("smoke", _RACKED | _all_nodes(17, 4, train=320, mini=64), {"cluster": _GB200},
          {"num_nodes": 16, "policy_nodes": 16, "reference_nodes": 16, "engines": 64}),
         ("smoke", _RACKED | _all_nodes(18, 4, train=160, mini=160), {"cluster": _GB200},
          {"num_nodes": 20, "policy_nodes": 20, "reference_nodes": 20, "engines": 80}),
@@ -157,12 +168,12 @@ def _all_nodes(count: int, width: int = 8, **values: int) -> dict[str, Any]:
          {"gpus_per_node": 4, "policy_width": 4, "reference_width": 4, "engines": 4}),
         # GEO-25: colocated and disaggregated.
         ("smoke", _all_nodes(40, train=320, mini=320), {"cluster": _H100},
-         {"num_nodes": 32, "policy_nodes": 32, "reference_nodes": 32, "engines": 256}),
+         {"num_nodes": 32, "policy_nodes": 32, "reference_nodes": 32, "engines": 256, "train": 1280}),
         ("moe", _set(), {"cluster": cluster_card(max_nodes=6, gpus_per_node=8)}, {"num_nodes": 6, "engines": 2}),
         # Heads and KV heads of the Grug 67B: TP 1 or 5 in a node of 8.
         ("moe", _set(tp=4, dp=2, ep=4, engines=4), {"model": _GRUG}, {"num_nodes": 6, "tp": 1, "dp": 4}),
         # Rounding: 5 engines of 3 GPUs need 3 nodes, not 15 / 8.
-        ("smoke", _set(colocate_all=False, num_nodes=3, engines=5, tp=3), {}, {"engines": 4}),
+        ("smoke", _set(colocate_all=False, num_nodes=3, engines=5, tp=3), {}, {"engines": 4, "tp": 4}),
         # Data.
         ("smoke", {}, {"train_dataset": dataset_card(rows=12)}, {"train": 12, "mini": 12}),
         # fully_async: T == M, and a generation worker for each prompt.
@@ -184,7 +195,7 @@ def _all_nodes(count: int, width: int = 8, **values: int) -> dict[str, Any]:
         ("moe", _set(num_nodes=7, ep=3, micro=3), {}, {"num_nodes": 8, "ep": 8, "micro": 1}),
     ],
 )  # fmt: skip
-def test_the_nearest_settings_come_first(base, changes, facts, first):
+def test_the_nearest_settings_without_a_warning_come_first(base, changes, facts, first):
     subject = _subject(base, changes, **facts)
     report = judge(subject, CHECKS)
     assert report.proposals, report.no_proposal
@@ -248,9 +259,34 @@ def test_what_no_number_settles_does_not_stop_the_search():
 
 
 def test_a_new_warning_is_named():
-    report = judge(_subject("smoke", {}, train_dataset=dataset_card(rows=12)), CHECKS)
-    assert "BAT-14" in report.proposals[0].new_warnings
-    assert "warning" in report.proposals[0].reason and "BAT-14" in report.proposals[0].reason
+    first = judge(_subject("smoke", {}, train_dataset=dataset_card(rows=12)), CHECKS).proposals[0]
+    assert first.reason == "2 changes, 8 GPUs, with warnings BAT-14, BAT-17, OBJ-08"
+    assert [note.split(" comes with it: ")[0] for note in first.notes] == ["BAT-14", "BAT-17", "OBJ-08"]
+    assert first.notes[0].startswith("BAT-14 comes with it: 4 of 12 prompts are dropped in each batch: ")
+
+
+def test_a_warning_that_remains_is_named_and_those_without_come_first():
+    """One change is nearer than two, but its warning would be there after pasting."""
+    subject = _subject("smoke", _set(train=12, mini=12, micro=4))
+    report = judge(subject, CHECKS)
+    _assert_sound(subject, report)
+    assert [item.id for item in report.warnings] == ["BAT-14"]
+    *clean, warned = report.proposals
+    assert clean and all("BAT-14" not in proposal.reason for proposal in clean)
+    assert warned.reason == "1 change, 8 GPUs; warning BAT-14 remains"
+    assert warned.notes == ()  # it says what the report says
+
+
+def test_what_a_remaining_warning_says_under_other_numbers_is_told():
+    subject = _subject("smoke", _set(colocate_all=False, num_nodes=3, engines=5, tp=3))
+    told = {proposal.reason: proposal.notes for proposal in judge(subject, CHECKS).proposals}
+    assert told == {
+        "2 changes, 24 GPUs": (),
+        "1 change, 24 GPUs; warning GEO-22 remains": (),
+        "1 change, 24 GPUs; warning GEO-24 remains": (
+            "GEO-24 remains: 5 engines at 4 per node leave room for 3 more on the last rollout node",
+        ),
+    }
 
 
 @pytest.mark.parametrize(
@@ -309,7 +345,8 @@ def test_engines_over_nodes_are_kept_where_the_back_end_allows_them():
     )
     report = judge(subject, CHECKS)
     _assert_sound(subject, report)
-    assert _moves(report.proposals[0]) == {"num_nodes": 8}
+    kept = next(proposal for proposal in report.proposals if _moves(proposal) == {"num_nodes": 8})
+    assert kept.reason == "1 change, 64 GPUs; warning GEO-04 remains"
 
 
 def test_what_the_document_leaves_to_the_launcher_stays_left():
@@ -524,14 +561,13 @@ def test_the_order_of_checks_and_the_call_change_nothing(legal, breaks, seed):
 
 @_MANY
 @given(legal=_legal(), breaks=_BREAKS)
-def test_no_proposal_does_more_than_another(legal, breaks):
+def test_a_proposal_does_more_than_another_only_to_spare_a_warning(legal, breaks):
     base, changes, facts = legal
-    moves = [
-        _moves(proposal)
-        for proposal in judge(_subject(base, changes | _set(**breaks), **facts), CHECKS).proposals
-    ]
-    for one in moves:
-        assert not any(one is not other and one.items() <= other.items() for other in moves)
+    proposals = judge(_subject(base, changes | _set(**breaks), **facts), CHECKS).proposals
+    for one in proposals:
+        for other in proposals:
+            if one is not other and _moves(one).items() <= _moves(other).items():
+                assert len(_counted_warnings(other)) < len(_counted_warnings(one))
 
 
 if __name__ == "__main__":

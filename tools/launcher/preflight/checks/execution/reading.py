@@ -12,6 +12,9 @@ from tools.launcher.rl.steps import SkyRLStepPayload
 
 _PLAIN = re.compile(r"[!-~]{1,120}")
 
+_EMBEDDED = "embedded"
+"""What a document has for the path of a configuration, where it is for the local Iris."""
+
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 
 
@@ -86,7 +89,9 @@ def filled(subject: PreflightSubject, path: str) -> str | None:
 
 def is_embedded(subject: PreflightSubject) -> bool:
     """Whether the run goes to the local Iris that the launcher starts itself, where no GPU is taken."""
-    return subject.cluster is not None and subject.cluster.scheduler == "embedded"
+    if subject.cluster is not None:
+        return subject.cluster.scheduler == "embedded"
+    return bool(subject.get("iris.cluster_config") == _EMBEDDED)
 
 
 def rl_steps(subject: PreflightSubject) -> list[tuple[ArtifactStep, SkyRLStepPayload]]:

@@ -209,7 +209,8 @@ def exe_17(subject: PreflightSubject) -> Iterator[Finding]:
         yield Finding(
             path=CHECKPOINTS,
             message=f"checkpoints go to {bare(bucket)} while the job runs in {region}: they cross regions",
-            repair=f"ask for temporary storage in {region} (MARIN_TEMP_PREFIX), or write fewer checkpoints",
+            repair=f"name a bucket in {region} as temp_bucket of the cluster card, if the cluster has one for temporary "
+            "data. Else leave it so: a larger trainer.ckpt_interval sends fewer checkpoints",
             severity="warning",
         )
 

@@ -416,6 +416,7 @@ PASSING = (
         planned=lambda: _credentials("DAYTONA_RL_API_KEY"),
     ),
     Passes(check="EXE-11", facts={"cluster": cluster_card(scheduler="embedded")}),
+    Passes(check="EXE-11", changes={"iris.parent_cluster_config": None, "iris.cluster_config": "embedded"}),
     Passes(check="EXE-12"),
     Passes(check="EXE-12", planned=lambda: _credentials("WANDB_API_KEY")),
     Passes(check="EXE-12", changes={_LOGGER: "console", _ENTITY: None}, planned=_credentials),
