@@ -240,7 +240,10 @@ def test_a_run_that_is_stopped_says_so(state):
     assert (
         "detached: follow it with" in begun.stdout and "-2 (already submitted: following it)" in begun.stdout
     )
-    stopped = here(state, "local", "stop")
+    unasked = here(state, "local", "stop")
+    assert unasked.returncode == 3 and " of the run gsm8k_grpo/" in unasked.stderr, unasked
+    assert here(state, "local", "status").returncode == 0
+    stopped = here(state, "local", "stop", "--end-runs")
     assert stopped.returncode == 0, stopped.stderr
     assert "jobs cancelled: /slipway/gsm8k_grpo-" in stopped.stdout
     seen = here(state, "status", "gsm8k_grpo").stdout

@@ -18,7 +18,7 @@ from tools.launcher.cli.run_place import (
     place_of,
     store_of,
 )
-from tools.launcher.cli.run_selection import NoSuchRun, find_unfinished_run, fits, short_name
+from tools.launcher.cli.run_selection import NAMING, WHOLE, NoSuchRun, find_unfinished_run, fits, short_name
 from tools.launcher.documents.printable import printable, printable_lines
 from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.iris.jobs import IrisError, JobFacts
@@ -43,9 +43,11 @@ from tools.launcher.submit.gates.credentials import refuse_values_in
 from tools.launcher.submit.source_state import read_source_state
 from tools.launcher.submit.turns import is_over, runs_with_a_turn
 
-DESCRIPTION = """Ends a run: its coordinator and every child. Says what was running and which checkpoint
+DESCRIPTION = f"""Ends a run: its coordinator and every child. Says what was running and which checkpoint
 remains, and records who answers for it and why. Called again after a failure, it goes on. A run that is over
 stays as it is.
+
+{NAMING} {WHOLE} Where more than one run fits that is not over, none is taken.
 
 examples:
   tools/bazel run //tools/launcher -- cancel cat_count --dry-run

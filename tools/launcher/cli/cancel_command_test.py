@@ -35,7 +35,7 @@ def cats(tmp_path):
         ([], "name the run to cancel: experiment[/launch digest[/ordinal]]; `launcher status` shows them"),
         (["cats"], "this needs someone who answers for it: say who and why, for example --authorize="),
         (["cats", "--authorize=ann"], "--authorize='ann' lacks the colon between them. Say who and why"),
-        (["mice", WHY], "no run on record fits 'mice'. On record: cats/"),
+        (["mice", WHY], "no run on record fits 'mice'. There are runs of: cats (in "),
         (["cats", WHY, "--store=ftp://x"], "ftp://x"),
     ],
 )

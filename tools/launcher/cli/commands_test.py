@@ -1,21 +1,34 @@
 """The command line: help, wrong usage, selection of runs, what errors look like."""
 
+import contextlib
+import dataclasses
 import errno
 import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tools.launcher.cli import exit_codes, plan_command
+from tools.launcher.cli import exit_codes, local_command, plan_command
 from tools.launcher.cli.commands import COMMANDS, run
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.run_following import wait_on_disk
-from tools.launcher.cli.run_selection import NoSuchRun, find_run, short_name
+from tools.launcher.cli.run_selection import (
+    NAMING,
+    SHORTENING,
+    WHOLE,
+    NoSuchRun,
+    find_named_run,
+    find_run,
+    find_unfinished_run,
+    short_name,
+)
 from tools.launcher.iris.jobs import IrisUnreachable
+from tools.launcher.iris.local.control import LocalStatus, StopOutcome
 from tools.launcher.iris.local.state import LocalClusterError
-from tools.launcher.observe.run_testlib import Run
+from tools.launcher.observe.run_testlib import COORDINATOR_ID, Run
 from tools.launcher.store.file_store import FileStore
 from tools.launcher.store.records import RecordError, RunKey, append_event
 
@@ -116,7 +129,8 @@ def test_runs_are_named_by_their_beginning(tmp_path):
     assert short_name(find_run(store, "cats/a")) == "cats/aaaaaaaa/2"
     assert short_name(find_run(store, "cats/a/1")) == "cats/aaaaaaaa/1"
     with pytest.raises(
-        NoSuchRun, match="no run on record fits 'mice'. On record: cats/aaaaaaaa/1, cats/aaaaaaaa/2"
+        NoSuchRun,
+        match=r"^no run on record fits 'mice'\. There are runs of: cats, dogs \(in the store file://",
     ):
         find_run(store, "mice")
     with pytest.raises(
@@ -153,11 +167,72 @@ def test_the_newest_of_many_runs_costs_one_read_each_and_names_are_few(tmp_path)
     with pytest.raises(
         NoSuchRun,
         match=(
-            r"^no run on record fits 'cat'. On record: (cats/a+/\d+, ){11}cats/a+/\d+ and 18 more "
+            r"^no run on record fits 'cats/b'. On record: (cats/a+/\d+, ){11}cats/a+/\d+ and 18 more "
             r"\(in the store file://.*/store\)$"
         ),
     ):
-        find_run(store, "cat")
+        find_run(store, "cats/b")
+
+
+def test_to_look_the_beginning_of_a_name_is_enough(tmp_path):
+    """`status tp` of the run tp_study listed twelve others."""
+    store = FileStore(tmp_path / "store")
+    for experiment in ("tp_study", "cats", "cats.import", "dogs_a", "dogs_b"):
+        record(store, experiment, "a", 1, "x")
+    assert short_name(find_run(store, "tp")) == "tp_study/aaaaaaaa/1"
+    assert short_name(find_run(store, "tp/a/1")) == "tp_study/aaaaaaaa/1"
+    # What is somebody's whole name is no beginning of another's.
+    assert short_name(find_run(store, "cats")) == "cats/aaaaaaaa/1"
+    with pytest.raises(
+        NoSuchRun,
+        match=(
+            r"^'dogs/a' begins the names of 2 experiments on record in file://.*/store: dogs_a, dogs_b\. Give more "
+            r"of one$"
+        ),
+    ):
+        find_run(store, "dogs/a")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        ("tpstudy", "tp_study"),
+        ("study", "tp_study"),
+        ("tp-study/a", "tp_study"),
+        ("tp_", "tp_study or tp_other"),
+    ],
+)
+def test_to_change_something_the_whole_name_is_asked_for_with_those_that_may_be_meant(
+    wanted, meant, tmp_path
+):
+    store = FileStore(tmp_path / "store")
+    for experiment in ("tp_study", "aa_cats", "ab_cats"):
+        record(store, experiment, "a", 1, "x")
+    if "other" in meant:
+        record(store, "tp_other", "a", 1, "x")
+    for find in (find_named_run, lambda *asked: find_unfinished_run(*asked, lambda record: False)):
+        with pytest.raises(NoSuchRun) as caught:
+            find(store, wanted)
+        expected = " or ".join(sorted(meant.split(" or ")))
+        assert str(caught.value) == (
+            f"no run on record fits '{wanted}'. Did you mean {expected}? (in the store {store.url})"
+        )
+
+
+@pytest.mark.parametrize("command", ["status", "watch", "logs", "verify", "provenance"])
+def test_help_says_what_may_be_shortened(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    with pytest.raises(SystemExit):
+        run([command, "--help"])
+    assert f"{NAMING} {SHORTENING}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["cancel", "relaunch"])
+def test_help_says_what_may_not_be_shortened(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    with pytest.raises(SystemExit):
+        run([command, "--help"])
+    assert f"{NAMING} {WHOLE}" in capsys.readouterr().out
 
 
 def test_the_newest_run_is_so_by_time_and_not_by_the_text_of_it(tmp_path):
@@ -191,6 +266,83 @@ def test_a_damaged_record_keeps_no_other_experiment_from_being_read(tmp_path):
             find_run(store, wanted)
 
 
+class Cluster:
+    """The local Iris, with jobs that end one question after another if they are going to."""
+
+    def __init__(self, monkeypatch, *answers):
+        self.answers, self.stopped, self.asked = list(answers), 0, 0
+        found = LocalStatus(True, "http://127.0.0.1:1", 7, "", "", (), Path("log"), "running")
+        self.status = found
+        monkeypatch.setattr(local_command, "status", lambda _: self.status)
+        monkeypatch.setattr(local_command, "connect", lambda _: contextlib.nullcontext(self))
+        monkeypatch.setattr(local_command, "stop", self._stop)
+        monkeypatch.setattr(local_command, "ENDING_SECONDS", 0.5)
+        monkeypatch.setattr(local_command, "PAUSE_SECONDS", 0.05)
+
+    def unfinished_jobs(self):
+        self.asked += 1
+        found = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _stop(self, state, on_progress):
+        self.stopped += 1
+        return StopOutcome(True, 7, self.answers[-1], False, 0)
+
+
+STOP_ANYWAY = (
+    " Nothing was stopped. To end everything: tools/bazel run //tools/launcher -- local stop --end-runs\n"
+)
+
+
+def test_a_stop_that_would_end_runs_is_refused_and_names_them(tmp_path, monkeypatch, capsys):
+    """An unfinished run became `failed: ended by launcher local stop`, unasked."""
+    cats = Run(tmp_path / "slipway")
+    cats.submit()
+    iris = Cluster(monkeypatch, (COORDINATOR_ID, "/slipway/other"))
+    assert run(["local", "stop"]) == exit_codes.REFUSED
+    said = capsys.readouterr()
+    assert said.err == (
+        f"refused: 2 jobs go on: {COORDINATOR_ID} of the run {cats.key.short_name}, /slipway/other. Wait for the end, or "
+        f"cancel the run.{STOP_ANYWAY}"
+    )
+    assert (said.out, iris.stopped, iris.asked, cats.record().state) == ("", 0, 1, "running")
+    assert run(["local", "stop", "--end-runs"]) == exit_codes.OK
+    assert f"jobs cancelled: {COORDINATOR_ID}, /slipway/other\n" in capsys.readouterr().out
+    assert (iris.stopped, cats.record().reason) == (1, "ended by `launcher local stop`")
+
+
+def test_a_job_that_is_about_to_end_keeps_nobody_from_stopping(tmp_path, monkeypatch, capsys):
+    """That of the coordinator ends a moment after its record says so."""
+    cats = Run(tmp_path / "slipway")
+    cats.submit()
+    cats.finish()
+    iris = Cluster(monkeypatch, (COORDINATOR_ID,), (COORDINATOR_ID,), ())
+    assert run(["local", "stop"]) == exit_codes.OK and (iris.asked, iris.stopped) == (3, 1)
+    iris = Cluster(monkeypatch, ("/slipway/of-another-store",))
+    assert run(["local", "stop"]) == exit_codes.REFUSED and iris.asked > 3
+    assert "refused: 1 job goes on: /slipway/of-another-store. Wait" in capsys.readouterr().err
+
+
+def test_what_a_stop_would_end_has_to_be_known(monkeypatch, capsys):
+    iris = Cluster(monkeypatch, IrisUnreachable("http://127.0.0.1:1", 10.0))
+    assert run(["local", "stop"]) == exit_codes.REFUSED
+    said = capsys.readouterr().err
+    assert said.startswith("refused: whether runs go on is not known: Iris at ") and said.endswith(
+        STOP_ANYWAY
+    )
+    iris.status = dataclasses.replace(iris.status, running=False, note="process 7 does not answer")
+    assert run(["local", "stop"]) == exit_codes.REFUSED
+    assert "whether runs go on is not known: process 7 does not answer. Nothing" in capsys.readouterr().err
+    iris.status, iris.answers = dataclasses.replace(iris.status, pid=None), [()]
+    assert run(["local", "stop"]) == exit_codes.OK and iris.stopped == 1
+    assert run(["local", "status", "--end-runs"]) == exit_codes.USAGE
+    assert (
+        "--end-runs is of `local stop`, and this is `local status`. Leave it out" in capsys.readouterr().err
+    )
+
+
 def test_following_ends_when_the_disk_is_full(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=4096))
@@ -207,7 +359,7 @@ def test_following_ends_when_the_disk_is_full(tmp_path, monkeypatch):
 def test_an_empty_name_is_no_name(tmp_path):
     store = FileStore(tmp_path / "store")
     record(store, "cats", "a", 1, "x")
-    with pytest.raises(NoSuchRun, match="no run on record fits ''. On record: cats/aaaaaaaa/1"):
+    with pytest.raises(NoSuchRun, match=r"no run on record fits ''\. There are runs of: cats"):
         find_run(store, "")
 
 

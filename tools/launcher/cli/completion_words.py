@@ -1,5 +1,6 @@
 """What may stand on the launcher's command line: every command, its flags, and what they take."""
 
+import argparse
 import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -56,7 +57,9 @@ class _Listener:
         self.words: list[Word] = []
 
     def add_argument(self, *names: str, **options: Any) -> None:
-        """Note one argument; the longest spelling of a flag counts."""
+        """Note one argument that help shows; the longest spelling of a flag counts."""
+        if options.get("help") == argparse.SUPPRESS:
+            return
         name = max((name for name in names if name.startswith("-")), key=len, default="")
         self.words.append(
             Word(

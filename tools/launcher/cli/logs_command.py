@@ -16,7 +16,7 @@ from tools.launcher.cli.run_place import (
     place_of,
     store_of,
 )
-from tools.launcher.cli.run_selection import find_run
+from tools.launcher.cli.run_selection import NAMING, SHORTENING, find_run
 from tools.launcher.coordinator.scrub import Scrubber
 from tools.launcher.documents.printable import printable, printable_lines
 from tools.launcher.iris.gateway import IrisGateway
@@ -34,7 +34,9 @@ values of the run's credentials, as far as they are in your environment. Of each
 lines are read.
 
 Where Iris has no line of the run any more, or cannot be asked, the record's own account is printed: its
-events, and the end of what a failed program wrote. A note on stderr says so.
+events, and the end of what a failed program wrote; with --tail the last lines of it. A note on stderr says so.
+
+{NAMING} {SHORTENING}
 
 Exit status: 0 printed, 2 no such run or task, or wrong usage, 4 Iris or the store did not answer, or the job
 is not submitted yet, 130 interrupted; the run goes on.
@@ -47,6 +49,8 @@ examples:
 
 POLL_SECONDS = 1.0
 """Pause between two questions for new lines."""
+
+_RECORD_SAYS = "This is what the record says of the run:"
 
 LATE_SECONDS = 1.5
 """Iris has a line about half a second after it was written; the last ones are waited for."""
@@ -83,7 +87,7 @@ def run(flags: Any) -> int:
     scrubber = Scrubber(tuple(read_credentials(os.environ, names).values()))
     with looking(where) as (gateway, problem):
         if gateway is None:
-            return _of_the_record(record, scrubber, problem)
+            return _of_the_record(record, scrubber, problem, flags.tail)
         try:
             return _Logs(flags, store, gateway, scrubber).show(record)
         except NoJobYet as none:
@@ -92,16 +96,21 @@ def run(flags: Any) -> int:
             )
             return exit_codes.UNKNOWN
         except IrisError as error:
-            return _of_the_record(record, scrubber, str(error))
+            return _of_the_record(record, scrubber, str(error), flags.tail)
         except KeyboardInterrupt:
             sys.stderr.write(f"\ninterrupted: the run {record.key.short_name} goes on\n")
             return exit_codes.INTERRUPTED
 
 
-def _of_the_record(record: RunRecord, scrubber: Scrubber, problem: str) -> int:
-    sys.stderr.write(f"error: {printable_lines(problem)}. This is what the record says of the run:\n")
-    _print(scrubber.clean(line) for line in record_lines(record))
+def _of_the_record(record: RunRecord, scrubber: Scrubber, problem: str, tail: int | None) -> int:
+    sys.stderr.write(f"error: {printable_lines(problem)}. {_RECORD_SAYS}\n")
+    _print_record(record, scrubber, tail)
     return exit_codes.UNKNOWN
+
+
+def _print_record(record: RunRecord, scrubber: Scrubber, tail: int | None) -> None:
+    lines = record_lines(record)
+    _print(scrubber.clean(line) for line in lines[-tail if tail else 0 :])
 
 
 class _Logs:
@@ -175,6 +184,13 @@ class _Logs:
     def _explain(self, record: RunRecord, sources: Sequence[Source]) -> None:
         """Say why there is no line."""
         known = [self._gateway.describe(source.job_id) for source in sources]
+        starts = max((task.attempts for job in known if job is not None for task in job.tasks), default=0)
+        if self._flags.attempt is not None and 0 < starts < self._flags.attempt:
+            times = "once" if starts == 1 else f"{starts} times"
+            sys.stderr.write(
+                f"note: no line of attempt {self._flags.attempt}: no task was started more than {times}\n"
+            )
+            return
         for job in known:
             if job is not None and not is_terminal(job.state):
                 why = f": {printable_lines(job.pending_reason)}" if job.pending_reason else ""
@@ -184,10 +200,8 @@ class _Logs:
             sys.stderr.write(f"note: no line of attempt {self._flags.attempt}\n")
             return
         jobs = printable(", ".join(source.job_id for source in sources))
-        sys.stderr.write(
-            f"note: Iris has no line of {jobs} any more. This is what the record says of the run:\n"
-        )
-        _print(self._scrubber.clean(line) for line in record_lines(record))
+        sys.stderr.write(f"note: Iris has no line of {jobs} any more. {_RECORD_SAYS}\n")
+        _print_record(record, self._scrubber, self._flags.tail)
 
     def _write(self, lines: Sequence[tuple[Source, LogLine]]) -> None:
         several = self._flags.task is None and not self._flags.coordinator

@@ -1,15 +1,16 @@
 """`logs`: what is read, shown and hidden; a real Iris is asked in tests/e2e/launch_test.py."""
 
+import contextlib
 import sys
 
 import pytest
 
-from tools.launcher.cli import exit_codes
+from tools.launcher.cli import exit_codes, logs_command
 from tools.launcher.cli.commands import run
 from tools.launcher.cli.log_reading import LogReader, NoJobYet, sources_of
 from tools.launcher.iris.jobs import LogLine, LogPage
 from tools.launcher.observe.log_view import Source
-from tools.launcher.observe.run_testlib import CHILD_ID, COORDINATOR_ID, Run
+from tools.launcher.observe.run_testlib import CHILD_ID, COORDINATOR_ID, FakeIris, Run
 
 SECRET = "hunter2-hunter2"
 
@@ -134,6 +135,62 @@ def test_where_iris_cannot_be_asked_the_record_tells_and_hides_credentials(cats,
     lines = said.out.splitlines()
     assert lines[-3].endswith(" ann@desk: failed the child ended")
     assert lines[-2:] == ["    trace", "    key is [credential]"]
+
+
+def test_the_end_of_the_record_is_as_long_as_was_asked_for(cats, capsys):
+    """It printed all events whatever --tail said."""
+    cats.submit()
+    assert run(["logs", "cats", "--tail=2"]) == exit_codes.UNKNOWN
+    kinds = [line.partition("ann@desk: ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert kinds == ["step_started cats@1", "child_submitted cats@1"]
+    assert run(["logs", "cats", "--tail=99"]) == exit_codes.UNKNOWN
+    assert len(capsys.readouterr().out.splitlines()) == 5
+
+
+class Answering(FakeIris, Log):
+    """A scheduler that has the log."""
+
+    def __init__(self):
+        FakeIris.__init__(self)
+        Log.__init__(self)
+
+
+@pytest.mark.parametrize("state", ["running", "succeeded"])
+@pytest.mark.parametrize(("starts", "words"), [(1, "once"), (3, "3 times")])
+def test_of_a_start_that_never_was_it_is_said_how_many_there_were(
+    cats, capsys, monkeypatch, starts, words, state
+):
+    cats.submit()
+    iris = Answering()
+    monkeypatch.setattr(logs_command, "looking", lambda where: contextlib.nullcontext((iris, "")))
+    for job_id in (COORDINATOR_ID, CHILD_ID):
+        iris.put(job_id, state, tasks=2)
+    child = iris.jobs[CHILD_ID]
+    tasks = tuple(task.model_copy(update={"attempts": starts}) for task in child.tasks)
+    iris.jobs[CHILD_ID] = child.model_copy(update={"tasks": tasks})
+    assert run(["logs", "cats", "--attempt=9"]) == exit_codes.OK
+    said = capsys.readouterr()
+    assert (
+        said.out == "" and said.err == f"note: no line of attempt 9: no task was started more than {words}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "starts", "said"),
+    [
+        ("pending", 0, f"note: {CHILD_ID} is pending and has written nothing yet\n"),
+        ("succeeded", 2, "note: no line of attempt 2\n"),
+    ],
+)
+def test_of_a_start_that_wrote_nothing_no_number_is_told(cats, capsys, monkeypatch, state, starts, said):
+    cats.submit()
+    iris = Answering()
+    monkeypatch.setattr(logs_command, "looking", lambda where: contextlib.nullcontext((iris, "")))
+    iris.put(CHILD_ID, state)
+    tasks = tuple(task.model_copy(update={"attempts": starts}) for task in iris.jobs[CHILD_ID].tasks)
+    iris.jobs[CHILD_ID] = iris.jobs[CHILD_ID].model_copy(update={"tasks": tasks})
+    assert run(["logs", "cats", "--task=0", "--attempt=2"]) == exit_codes.OK
+    assert capsys.readouterr().err == said
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -73,26 +73,51 @@ def add_arguments(parser: Any) -> None:
     )
 
 
+class Pinned(NamedTuple):
+    """What became of one build.
+
+    Attributes:
+        status: exit status.
+        changes: the ledger has something else now, or would have.
+    """
+
+    status: int
+    changes: bool
+
+
 def run(flags: Any) -> int:
     """Pin one build; see DESCRIPTION."""
+    pinned = pin(flags)
+    if pinned.changes:
+        dry, done = (
+            f"dry run: {flags.ledger} is not written",
+            f"written: {flags.ledger}. Review and commit it",
+        )
+        sys.stdout.write(f"{dry if flags.dry_run else done}\n")
+    return pinned.status
+
+
+def pin(flags: Any) -> Pinned:
+    """Pin one build and show what changes, but not that it is written."""
     try:
-        return _pin(flags)
+        return Pinned(exit_codes.OK, changes=_pin(flags))
     except (WrongFile, DocumentError) as error:
         sys.stderr.write(f"error: {error}\n")
-        return exit_codes.USAGE
+        return Pinned(exit_codes.USAGE, changes=False)
     except OSError as error:
         # The name in the error may be that of the temporary file beside it.
         sys.stderr.write(
             f"error: {flags.ledger}: {error.strerror or error}. Make it a file that you can write, in a folder "
             "that you can write, then pin again\n"
         )
-        return exit_codes.USAGE
+        return Pinned(exit_codes.USAGE, changes=False)
     except _Refused as refused:
         sys.stderr.write(f"refused: {refused}\n")
-        return exit_codes.REFUSED
+        return Pinned(exit_codes.REFUSED, changes=False)
 
 
-def _pin(flags: Any) -> int:
+def _pin(flags: Any) -> bool:
+    """Pin one build and return whether that changes the ledger."""
     workspace = os.environ.get(WORKSPACE)
     if not workspace:
         raise WrongFile(
@@ -107,7 +132,7 @@ def _pin(flags: Any) -> int:
         return _pin_into(file, build, flags)
 
 
-def _pin_into(file: Path, build: _Build, flags: Any) -> int:
+def _pin_into(file: Path, build: _Build, flags: Any) -> bool:
     text = file.read_bytes() if file.exists() else b""
     ledger = load_ledger(text, source=flags.ledger) if text.strip() else VersionLedger()
     before = ledger.pinned(build.name, build.version)
@@ -115,17 +140,14 @@ def _pin_into(file: Path, build: _Build, flags: Any) -> int:
     after = repinned(before, build.identity)
     if after == before:
         sys.stdout.write(f"{build.name}@{build.version} is pinned already: {flags.ledger}\n")
-        return exit_codes.OK
+        return False
     header, lost = _header(text.decode(), build.target)
     sys.stdout.write(_table(build, before, after))
     if lost:
         sys.stdout.write(f"note: comments below the first lines are not kept ({lost} in {flags.ledger})\n")
-    if flags.dry_run:
-        sys.stdout.write(f"dry run: {flags.ledger} is not written\n")
-        return exit_codes.OK
-    write_atomically(file, dump_ledger(ledger.with_pin(build.name, build.version, after), header=header))
-    sys.stdout.write(f"written: {flags.ledger}. Review and commit it\n")
-    return exit_codes.OK
+    if not flags.dry_run:
+        write_atomically(file, dump_ledger(ledger.with_pin(build.name, build.version, after), header=header))
+    return True
 
 
 @contextlib.contextmanager

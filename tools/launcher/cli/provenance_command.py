@@ -1,5 +1,6 @@
 """`provenance`: where a launch came from."""
 
+import json
 import os
 import sys
 from typing import Any
@@ -7,11 +8,15 @@ from typing import Any
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.run_place import add_store_and_run_arguments, store_of
-from tools.launcher.cli.run_selection import find_run
+from tools.launcher.cli.run_selection import NAMING, SHORTENING, find_run
+from tools.launcher.documents.printable import printable_lines
 from tools.launcher.submit.provenance import provenance_key
 
-DESCRIPTION = """Prints the in-toto statement of the newest run on record, or of the one that is named: what was
+DESCRIPTION = f"""Prints the in-toto statement of the newest run on record, or of the one that is named: what was
 submitted, from which sources, runtime, model and data, by whom. docs/provenance.md describes it. It is unsigned.
+A terminal gets it indented; a file or a program gets the bytes that are stored, on one line.
+
+{NAMING} {SHORTENING}
 
 examples:
   tools/bazel run //tools/launcher -- provenance
@@ -35,5 +40,10 @@ def run(flags: Any) -> int:
             "of the launcher. Launch it again, which writes what is missing\n"
         )
         return exit_codes.FAILED
-    sys.stdout.write(store.get(key).decode())
+    stored = store.get(key).decode()
+    if sys.stdout.isatty():
+        shown = json.dumps(json.loads(stored), indent=2, ensure_ascii=False)
+        sys.stdout.write(printable_lines(shown) + "\n")
+    else:
+        sys.stdout.write(stored)
     return exit_codes.OK

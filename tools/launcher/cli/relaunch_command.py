@@ -18,10 +18,11 @@ from tools.launcher.cli.launch_arguments import (
 from tools.launcher.cli.launch_flow import Launching, check_reasons, launch
 from tools.launcher.cli.launch_place import LOCAL_CLUSTER, LaunchPlace
 from tools.launcher.cli.launch_stage import refuse_unmade
-from tools.launcher.cli.relaunch_finished import refuse_finished
-from tools.launcher.cli.run_objects import objects_in_folder
+from tools.launcher.cli.launch_waiting import said_if_slow
+from tools.launcher.cli.relaunch_finished import NotLookedFor, refuse_finished
+from tools.launcher.cli.run_objects import objects_in_folder, objects_of
 from tools.launcher.cli.run_place import add_run_arguments, credentials_of, place_of, store_of
-from tools.launcher.cli.run_selection import NoSuchRun, find_run, short_name
+from tools.launcher.cli.run_selection import NAMING, WHOLE, NoSuchRun, find_named_run, short_name
 from tools.launcher.cli.runfiles_paths import WrongFile, read_located
 from tools.launcher.cli.shipped_cards import shipped_budget, shipped_cluster
 from tools.launcher.store.bundles import BUNDLE_PREFIX, BundleError, unpack, verify_bundle
@@ -33,10 +34,13 @@ from tools.launcher.submit.relaunch import RelaunchRefused
 from tools.launcher.submit.request import LaunchMismatch
 from tools.launcher.submit.source_state import read_source_state
 
-DESCRIPTION = """Starts a new attempt of a recorded run: the same bundle, whose digest is checked, on the same
+DESCRIPTION = f"""Starts a new attempt of a recorded run: the same bundle, whose digest is checked, on the same
 cluster. Nothing is built anew. It is refused while an attempt lives or may live, and once the version was
 launched with another runtime. What it will resume from is said first. A run that ended well is not relaunched as long as
-what it made is there: a new attempt would only reuse it. To train anew, publish a new version.
+what it made is there: a new attempt would only reuse it. To train anew, publish a new version. A dry run asks no bucket
+for that: of a run that ended well on a real cluster it shows the request, and ends with exit status 4, not known.
+
+{NAMING} {WHOLE} Of several runs that fit the newest is taken.
 
 examples:
   tools/bazel run //tools/launcher -- relaunch cat_count --authorize="ann: node fault, agreed with ops"
@@ -65,7 +69,7 @@ def run(flags: Any) -> int:
     authorized = None if flags.dry_run else str(parse_authorization(flags.authorize))
     source = read_source_state(os.environ)
     store = store_of(flags, os.environ)
-    record = find_run(store, flags.run)
+    record = find_named_run(store, flags.run)
     where = place_of(record, store, flags, os.environ, source.who)
     if where.elsewhere:
         raise RelaunchRefused(f"{where.elsewhere}. Relaunch it there, or launch the experiment here")
@@ -74,9 +78,14 @@ def run(flags: Any) -> int:
     stage = record.stage or files.graph["default_stage"]
     refuse_unmade(files, where.place, stage)
     newest = _newest(store, record)
-    if flags.dry_run:
-        # It asks no bucket. A relaunch does, when it knows that nothing else speaks against it.
-        refuse_finished(newest, files, where.place, stage, objects_in_folder(where.place))
+    left_open = None
+    # Before the plan, which is longer than a terminal. A dry run asks no bucket.
+    look = objects_in_folder if flags.dry_run else objects_of
+    try:
+        with said_if_slow("looking whether what the run made is still there"):
+            refuse_finished(newest, files, where.place, stage, look(where.place))
+    except NotLookedFor as question:
+        left_open = question
     launching = Launching(
         files=files,
         place=where.place,
@@ -89,12 +98,15 @@ def run(flags: Any) -> int:
     launch_flags = argparse.Namespace(
         **{**vars(flags), "relaunch": True, "budget": flags.budget or shipped_budget()}
     )
-    return launch(
+    status = launch(
         launching,
         launch_flags,
         agreeing=_agreeing_command(record, flags),
         again=_again_command(record, where.place, flags),
     )
+    if left_open is not None:
+        raise left_open
+    return status
 
 
 def _files(record: RunRecord, store: ObjectStore, flags: Any) -> ExperimentFiles:

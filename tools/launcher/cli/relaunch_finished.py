@@ -6,11 +6,16 @@ import shlex
 from tools.launcher.cli.existing_outputs import finished_steps
 from tools.launcher.cli.experiment_files import ExperimentFiles
 from tools.launcher.cli.launch_place import LaunchPlace
+from tools.launcher.store.object_store import StoreError
 from tools.launcher.store.objects import ObjectReader
 from tools.launcher.store.records import RunRecord, RunState
 from tools.launcher.submit.gates.labels import verb_target
 from tools.launcher.submit.relaunch import RelaunchRefused
 from tools.launcher.submit.stage_steps import stages_of, steps_of_stage
+
+
+class NotLookedFor(StoreError):
+    """A run ended well, and nobody was asked whether what it made is still there. The message says what depends on it."""
 
 
 def refuse_finished(
@@ -32,23 +37,42 @@ def refuse_finished(
         objects: holds the artifacts of the place; None if nobody shall be asked for them, or nobody can.
 
     Raises:
-        RelaunchRefused: the run ended well, and nothing is seen to be gone.
+        RelaunchRefused: the run ended well, and all that it made is there.
         ArtifactMismatch: another plan's artifact lies where a step of this one would.
+        NotLookedFor: the run ended well, and `objects` is None.
         StoreError: whether the artifacts are there was asked, and not answered: another call may get the answer.
     """
     if newest.state is not RunState.SUCCEEDED:
         return
     addresses = [step["address"] for step in steps_of_stage(files.bundle.graph_json, stage)]
-    unread = "" if objects is not None else " (whether it is still there cannot be told from here)"
-    if objects is not None and finished_steps(files.bundle.graph_json, stage, objects) < set(addresses):
+    made = ", ".join(addresses)
+    anew = _anew(files, stage)
+    if objects is None:
+        raise NotLookedFor(
+            f"not known whether a relaunch would be refused: {_ended_well(newest, place)}. It would be if all that the "
+            f"run made is still there, which was not looked for: {made}. A relaunch looks first, and goes on if "
+            f"something is gone. {anew}"
+        )
+    if finished_steps(files.bundle.graph_json, stage, objects) < set(addresses):
         return
-    ended = next(event for event in reversed(newest.events) if event.kind == "succeeded")
-    label = files.plan.experiment
     raise RelaunchRefused(
+        f"{_ended_well(newest, place)}. A new attempt would train nothing and reuse what is there: {made}. {anew}"
+    )
+
+
+def _ended_well(newest: RunRecord, place: LaunchPlace) -> str:
+    ended = next(event for event in reversed(newest.events) if event.kind == "succeeded")
+    return (
         f"{newest.key.short_name} ended well at {ended.at} as job {newest.coordinator_job_id}, "
-        f"{_verified(newest, place)}. "
-        f"A new attempt would train nothing and reuse what is there{unread}: {', '.join(addresses)}. To train "
-        "anew, give the experiment a new `version` in its BUILD.bazel, then "
+        f"{_verified(newest, place)}"
+    )
+
+
+def _anew(files: ExperimentFiles, stage: str) -> str:
+    """Say how to train again, and how to go on."""
+    label = files.plan.experiment
+    return (
+        "To train anew, give the experiment a new `version` in its BUILD.bazel, then "
         f"tools/bazel run {verb_target(label, 'pin')} and {verb_target(label, 'launch')}{_later(files, stage)}"
     )
 

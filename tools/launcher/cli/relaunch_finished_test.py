@@ -90,14 +90,16 @@ def test_a_relaunch_of_a_finished_run_is_refused_with_what_to_do_instead(state, 
         f"{addresses}. To train anew, give the experiment a new `version` in its BUILD.bazel, then tools/bazel run "
         "//experiments/gsm8k_grpo:pin and //experiments/gsm8k_grpo:launch"
     )
-    for command in (
-        ["relaunch", "gsm8k_grpo", AUTHORIZED],
-        ["relaunch", "gsm8k_grpo", "--dry-run"],
-        ["rehearse", *built, "--relaunch", AUTHORIZED],
+    for command, plan in (
+        # What is refused shows no plan first: the sentence was below 65 lines of it.
+        (["relaunch", "gsm8k_grpo", AUTHORIZED], False),
+        (["relaunch", "gsm8k_grpo", "--dry-run"], False),
+        (["rehearse", *built, "--relaunch", AUTHORIZED], True),
     ):
         assert run(command) == exit_codes.REFUSED
-        said = capsys.readouterr().err
-        assert said.startswith(f"refused: {name} ended well at ") and said.endswith(f"{sentence}\n")
+        said = capsys.readouterr()
+        assert said.err.startswith(f"refused: {name} ended well at ") and said.err.endswith(f"{sentence}\n")
+        assert bool(said.out) is plan
     assert run(["rehearse", *built, "--relaunch", "--dry-run"]) == exit_codes.OK
     assert f"\na launch would be refused: {name} ended well at " in capsys.readouterr().out
     assert not status(state).running
@@ -190,17 +192,42 @@ def test_a_bucket_without_an_answer_leaves_it_open(state, files, bucket, capsys)
     assert len(list_records(FileStore(state / "store"))) == 1
 
 
-def test_a_dry_run_asks_no_bucket(state, files, bucket, capsys):
-    recorded(state, files, *ENDED_WELL, **FAR)
-    assert run(["relaunch", "gsm8k_grpo", "--dry-run"]) == exit_codes.REFUSED
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_dry_run_asks_no_bucket_and_says_what_depends_on_it(state, files, bucket, is_there, capsys):
+    """It was refused, where a relaunch might go on."""
+    name = recorded(state, files, *ENDED_WELL, **FAR)
+    if is_there:
+        made(state, files)
+    assert run(["relaunch", "gsm8k_grpo", "--dry-run"]) == exit_codes.UNKNOWN
     assert bucket.asked == []
-    assert (
-        " A new attempt would train nothing and reuse what is there (whether it is still there cannot be told from "
-        "here): " in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "\nattempt: 2 (attempts on record: 1)\n" in said.out and "\nrequest to its Iris at " in said.out
+    made_by_it = ", ".join(step["address"] for step in files.graph["steps"])
+    assert said.err.startswith(f"error: not known whether a relaunch would be refused: {name} ended well at ")
+    assert said.err.endswith(
+        ", and is verified. It would be if all that the run made is still there, which was not looked for: "
+        f"{made_by_it}. A relaunch looks first, and goes on if something is gone. To train anew, give the experiment "
+        "a new `version` in its BUILD.bazel, then tools/bazel run //experiments/gsm8k_grpo:pin and "
+        "//experiments/gsm8k_grpo:launch\n"
     )
 
 
-def test_a_bucket_is_asked_once_and_that_is_said(state, files, bucket, monkeypatch):
+def test_a_dry_run_of_a_failed_one_leaves_nothing_open(state, files, bucket):
+    recorded(state, files, "submitted", "failed", **FAR)
+    assert run(["relaunch", "gsm8k_grpo", "--dry-run"]) == exit_codes.OK
+    assert bucket.asked == []
+
+
+def test_a_bucket_is_asked_before_the_plan_is_shown(state, files, bucket, capsys):
+    name = recorded(state, files, *ENDED_WELL, **FAR)
+    made(state, files)
+    assert run(["relaunch", "gsm8k_grpo", AUTHORIZED]) == exit_codes.REFUSED
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith(f"refused: {name} ended well at ")
+    assert sorted(set(bucket.asked)) == sorted(bucket.asked) != []
+
+
+def test_that_a_bucket_is_asked_is_said(state, files, bucket, monkeypatch):
     recorded(state, files, *ENDED_WELL, **FAR)
     said = io.StringIO()
     bucket.waits_for = (said, "looking whether what the run made is still there ...\n")
@@ -208,7 +235,6 @@ def test_a_bucket_is_asked_once_and_that_is_said(state, files, bucket, monkeypat
     # Nothing is there, so it goes on to the gates.
     assert run(["relaunch", "gsm8k_grpo", AUTHORIZED]) == exit_codes.REFUSED
     assert "see above; nothing was submitted\n" in said.getvalue()
-    assert sorted(set(bucket.asked)) == sorted(bucket.asked) != []
 
 
 class Failing:

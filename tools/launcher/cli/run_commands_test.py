@@ -1,5 +1,6 @@
 """`status`, `verify`, `provenance` and `relaunch` of runs in any store, and of records of any age."""
 
+import json
 import shutil
 import sys
 
@@ -144,11 +145,18 @@ def test_a_run_on_a_cluster_that_does_not_answer_is_shown_all_the_same(tmp_path,
     assert f"left its files at {TMP}/attempts, which this command does not read" in capsys.readouterr().err
 
 
-def test_the_statement_is_printed_as_it_was_written(tmp_path, capsys):
+def test_the_statement_is_printed_as_it_was_written_and_indented_at_a_terminal(tmp_path, capsys, monkeypatch):
     cats = finished_run(tmp_path / "shared")
     write_provenance(cats.store, cats.record(), bundle_of(cats))
     assert run(["provenance", "cats", f"--store={cats.store.url}"]) == exit_codes.OK
-    assert capsys.readouterr().out.encode() == cats.store.get(provenance_key(cats.key))
+    stored = capsys.readouterr().out
+    assert stored.encode() == cats.store.get(provenance_key(cats.key))
+    # At a terminal it was one line of thousands of characters.
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run(["provenance", "cats", f"--store={cats.store.url}"]) == exit_codes.OK
+    shown = capsys.readouterr().out
+    assert shown.startswith('{\n  "_type": "https://in-toto.io/Statement/v1",\n')
+    assert json.loads(shown) == json.loads(stored)
 
 
 def test_what_a_relaunch_needs_is_asked_for(tmp_path, capsys):

@@ -7,6 +7,7 @@ import pytest
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.commands import run
+from tools.launcher.cli.completion_words import command_words
 from tools.launcher.observe.run_testlib import Run, finished_run
 
 
@@ -50,13 +51,36 @@ def test_what_is_not_shown_is_said(tmp_path, capsys):
     cats.event("intent")
     assert run(["runs", "--limit=1"]) == exit_codes.OK
     said = capsys.readouterr()
-    assert "/2 " in said.out and said.err == "note: 1 older runs were not read; --limit=4 shows more\n"
+    assert "/2 " in said.out and said.err == "note: 1 older run was not read; --limit=4 shows more\n"
     assert run(["runs", "--state=failed"]) == exit_codes.OK
     assert capsys.readouterr().err == f"note: no run on record in {cats.store.url} fits\n"
     assert run(["runs", "--experiment=dogs"]) == exit_codes.OK
     assert capsys.readouterr().err == (
         f"note: no run of 'dogs' is on record in {cats.store.url}. There are runs of: cats\n"
     )
+
+
+def test_a_name_that_is_none_is_answered_with_those_that_may_be_meant(tmp_path, capsys):
+    cats = finished_run(tmp_path / "slipway")
+    assert run(["runs", "--experiment=cat"]) == exit_codes.OK
+    assert capsys.readouterr().err == (
+        f"note: no run of 'cat' is on record in {cats.store.url}. Did you mean cats? All that begin so: "
+        "--experiment='cat*'\n"
+    )
+    assert run(["runs", "--experiment=kats"]) == exit_codes.OK
+    assert capsys.readouterr().err.endswith(". Did you mean cats?\n")
+    assert run(["runs", "cats", "--state=failed"]) == exit_codes.USAGE
+    assert capsys.readouterr().err == "error: 'cats' is no flag. Did you mean --experiment=cats?\n"
+    assert run(["runs", "c*"]) == exit_codes.USAGE
+    assert capsys.readouterr().err == "error: 'c*' is no flag. Did you mean --experiment='c*'?\n"
+
+
+def test_what_is_no_argument_is_in_no_help_and_in_no_completion(capsys):
+    with pytest.raises(SystemExit):
+        run(["runs", "--help"])
+    assert "words" not in capsys.readouterr().out
+    (words,) = (command for command in command_words() if command.name == "runs")
+    assert words.positional == ()
 
 
 def test_a_damaged_record_is_named_and_hides_no_other(tmp_path, capsys):

@@ -8,15 +8,15 @@ from tools.launcher.cli import exit_codes
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.record_file import add_record_argument, record_file, write_record
 from tools.launcher.cli.run_place import add_run_arguments, looking, place_of, store_of
-from tools.launcher.cli.run_selection import find_run
+from tools.launcher.cli.run_selection import NAMING, SHORTENING, find_run
 from tools.launcher.observe.render_text import show_status
 from tools.launcher.observe.status import read_status
 from tools.launcher.submit.source_state import read_source_state
 
-DESCRIPTION = """Shows the newest run on record, or the one that is named, and where it stands.
+DESCRIPTION = f"""Shows the newest run on record, or the one that is named, and where it stands.
 
-A run is named by experiment, launch digest and ordinal; the beginning is enough. `runs` lists them all,
-`watch` shows one until it ends. With --record the same facts are written as Markdown.
+{NAMING} {SHORTENING} `runs` lists them all, `watch` shows one until it ends. With --record the same facts are
+written as Markdown.
 
 Exit status: 0 shown, 2 no such run or wrong usage, 4 the store did not answer.
 

@@ -1,6 +1,8 @@
 """Following one of several runs, a look at a time, and verifying it without many words."""
 
 import contextlib
+import time
+from typing import TYPE_CHECKING
 
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.launch_place import LaunchPlace
@@ -10,6 +12,13 @@ from tools.launcher.iris.gateway import IrisGateway
 from tools.launcher.store.object_store import ObjectStore, StoreError, StoreUnavailable
 from tools.launcher.store.records import RunKey, RunRecord, RunState, reload_record
 from tools.launcher.submit.settle import settle
+
+if TYPE_CHECKING:
+    from tools.launcher.observe.status import RunStatus
+
+
+STEPS_SECONDS = 2.0
+"""Time between two lines that say how many steps a run has done."""
 
 
 class Following:
@@ -35,6 +44,9 @@ class Following:
         self._place, self._store, self._gateway, self._who = place, store, gateway, who
         self._follower = Follower(RememberedReads(store), key, place.objects(), gateway)
         self._said = RunState.SUBMITTED.value  # which whoever submitted it has said
+        self._steps = ""
+        self._steps_news = ""
+        self._steps_said_at = time.monotonic()
 
     def look(self) -> tuple[str, Ended | None]:
         """Return what is new in a few words, "" if nothing is, and how the run ended, None while it goes on.
@@ -46,14 +58,17 @@ class Following:
 
         progress = self._follower.look()
         if progress is None:
-            return "", None
+            return self._steps_if_due(), None
         status = progress.status
         if progress.end is None:
             # One line for a wait: Iris words its reason anew with every look.
             kind = status.state.value + (", waits" if status.pending_reason else "")
+            self._see_steps(status)
             said, self._said = self._said, kind
+            if said == kind:
+                return self._steps_if_due(), None
             reason = f": {' '.join(status.pending_reason.split())}" if status.pending_reason else ""
-            return "" if said == kind else kind + reason, None
+            return kind + reason, None
         run = self.key.short_name
         if progress.end in (FollowEnd.UNREACHABLE, FollowEnd.COORDINATOR_SILENT) or (
             progress.end is FollowEnd.NOT_SUBMITTED and status.state is RunState.INTENT
@@ -64,6 +79,19 @@ class Following:
         record = settle(self._store, self._gateway, reload_record(self._store, self.key), self._who)
         record = seen_cancelled(self._store, record)
         return "", verified_quietly(record, self._place, self._store, self._gateway, self._who)
+
+    def _see_steps(self, status: "RunStatus") -> None:
+        """Note how many steps are done; where the runtime tells none before the end, nothing is said."""
+        if status.step and status.state is RunState.RUNNING:
+            steps = f"step {status.step}/{'?' if status.steps_expected is None else status.steps_expected}"
+            self._steps_news = "" if steps == self._steps else steps
+
+    def _steps_if_due(self) -> str:
+        now = time.monotonic()
+        if not self._steps_news or now - self._steps_said_at < STEPS_SECONDS:
+            return ""
+        self._steps, self._steps_news, self._steps_said_at = self._steps_news, "", now
+        return self._steps
 
 
 def verified_quietly(

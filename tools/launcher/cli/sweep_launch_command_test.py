@@ -8,10 +8,11 @@ import shutil
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tools.launcher.cli import exit_codes, sweep_flow
+from tools.launcher.cli import exit_codes, sweep_flow, sweep_follow
 from tools.launcher.cli.commands import run
 from tools.launcher.cli.launch_problems import NotAgreed
 from tools.launcher.cli.sweep_ends import Ended, show_ends, sweep_status
@@ -19,6 +20,7 @@ from tools.launcher.cli.sweep_testlib import SWEEP, write_sweep
 from tools.launcher.iris.capacity import BackendFacts, NodeFacts, PeerFacts
 from tools.launcher.iris.jobs import IrisUnreachable, JobFacts, JobRefused, TaskFacts
 from tools.launcher.iris.local.control import status
+from tools.launcher.observe.run_testlib import CHILD_ID, COORDINATOR_ID, FakeIris, Run
 from tools.launcher.render.sweep import load_sweep
 from tools.launcher.store.file_store import FileStore
 from tools.launcher.store.object_store import StoreUnavailable
@@ -320,6 +322,25 @@ def test_a_run_that_is_being_cancelled_is_told_as_a_launch_tells_it(built, iris,
     said = capsys.readouterr()
     assert said.out.splitlines()[-1] == "1 cancelled, 2 failed"
     assert "seed_1: cancelled: by ann: wrong data. " in said.err
+
+
+def test_a_point_that_trains_says_its_steps_now_and_then(tmp_path, monkeypatch):
+    """Nothing was said from `running` to the end."""
+    now = [0.0]
+    monkeypatch.setattr(sweep_follow, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    cats, scheduler = Run(tmp_path), FakeIris()
+    cats.submit()
+    scheduler.put(COORDINATOR_ID, "running")
+    scheduler.put(CHILD_ID, "running", tasks=2)
+    place = SimpleNamespace(objects=lambda: cats.root)
+    following = sweep_follow.Following(cats.key, place, cats.store, scheduler, "ann@desk")
+    said = []
+    for at, steps in ((0, 0), (1, 1), (1.5, 2), (2.5, 2), (3, 2), (30, 2), (31, 3)):
+        lines = (b'{"step": %d, "reward_mean": 0.5}\n' % step for step in range(1, steps + 1))
+        cats.write(f"{cats.attempt_uri}/metrics.jsonl", b"".join(lines))
+        now[0] = at
+        said.append(following.look()[0])
+    assert said == ["running", "", "", "step 2/3", "", "", "step 3/3"]
 
 
 def test_all_gates_of_all_points_are_shown_before_anything_is_submitted(far, iris, tmp_path, capsys):

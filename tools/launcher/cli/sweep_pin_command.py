@@ -1,11 +1,13 @@
 """`sweep-pin`: writes what every point of a sweep is into the version ledger beside it."""
 
 import argparse
+import sys
 from typing import Any
 
 from tools.launcher.cli import exit_codes, pin_command
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.sweep_files import add_sweep_argument, read_sweep
+from tools.launcher.preflight.wording import counted
 
 DESCRIPTION = """Pins the version of every point of a sweep: writes their digests into the ledger of their package, as
 `:pin` of one experiment does. A point that is refused keeps no other from being pinned.
@@ -28,11 +30,21 @@ def add_arguments(parser: Any) -> None:
 @reporting
 def run(flags: Any) -> int:
     """Pin every point; see DESCRIPTION."""
-    worst = exit_codes.OK
-    for point in read_sweep(flags.sweep).points:
+    points = read_sweep(flags.sweep).points
+    pinned: list[pin_command.Pinned] = []
+    for point in points:
         files = point.files.model_dump()
-        status = pin_command.run(argparse.Namespace(**files, ledger=flags.ledger, dry_run=flags.dry_run))
-        if status == exit_codes.USAGE:  # Of the workspace or the ledger: of every other point as well.
-            return status
-        worst = max(worst, status)
-    return worst
+        pinned.append(
+            pin_command.pin(argparse.Namespace(**files, ledger=flags.ledger, dry_run=flags.dry_run))
+        )
+        # Of the workspace or the ledger: of every other point as well.
+        if pinned[-1].status == exit_codes.USAGE:
+            break
+    changed = sum(each.changes for each in pinned)
+    if changed:
+        of = f"{changed} of {counted(len(points), 'point')}"
+        dry = f"dry run: {of} would change, and {flags.ledger} is not written\n"
+        sys.stdout.write(
+            dry if flags.dry_run else f"written: {of}, in {flags.ledger}. Review and commit it\n"
+        )
+    return max(each.status for each in pinned)

@@ -10,19 +10,21 @@ from tools.launcher.cli.launch_waiting import said_if_slow
 from tools.launcher.cli.record_file import add_record_argument, record_file, write_record
 from tools.launcher.cli.run_objects import objects_of
 from tools.launcher.cli.run_place import add_run_arguments, looking, place_of, store_of
-from tools.launcher.cli.run_selection import find_run
+from tools.launcher.cli.run_selection import NAMING, SHORTENING, find_run
 from tools.launcher.cli.verification_answer import answered
 from tools.launcher.observe.render_text import show_verification
 from tools.launcher.observe.verify import verify_run
 from tools.launcher.submit.settle import settle
 from tools.launcher.submit.source_state import read_source_state
 
-DESCRIPTION = """Answers yes only if all expected tasks joined, the declared model path was used, optimizer
+DESCRIPTION = f"""Answers yes only if all expected tasks joined, the declared model path was used, optimizer
 steps advanced, and terminal checkpoint and export exist. Each fact is shown with the evidence it
 was read from, and the answer about a run that has ended is written to its record.
 Of a run on a real cluster it reads the buckets, with your own credentials for them. What cannot be read from
 here is unknown, which makes the answer no; such an answer is not recorded, and one on record stands.
 With --record the same facts are written as Markdown.
+
+{NAMING} {SHORTENING}
 
 Exit status: 0 yes, 1 no, 2 no such run or wrong usage, 4 the store or the files could not be read.
 

@@ -8,17 +8,19 @@ from tools.launcher.cli import exit_codes
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.run_following import checkpoints_of, follow_to_end
 from tools.launcher.cli.run_place import add_run_arguments, looking, place_of, store_of
-from tools.launcher.cli.run_selection import find_run
+from tools.launcher.cli.run_selection import NAMING, SHORTENING, find_run
 from tools.launcher.store.records import RunRecord, RunState
 from tools.launcher.submit.source_state import read_source_state
 
-DESCRIPTION = """Shows a run until it ends, whoever launched it and wherever, then verifies it as `verify`
+DESCRIPTION = f"""Shows a run until it ends, whoever launched it and wherever, then verifies it as `verify`
 does.
 
 On a terminal a table changes in place; elsewhere, or with --plain, there is a line whenever something
 changes. The time that is left comes from the steps that were seen to end meanwhile, so it is known from the
 second one on. The MarinSkyRL runtime tells no steps before the end; there it is the steps of the newest
 checkpoint that count. Ctrl-C ends the watching, not the run.
+
+{NAMING} {SHORTENING}
 
 Exit status: 0 the run is verified, 1 it failed, was cancelled, or is not verified, 2 no such run or wrong
 usage, 4 it is not known what becomes of it, 130 interrupted. With --once: 0 it goes on or succeeded, 1 it

@@ -103,8 +103,8 @@ def progress_line(status: RunStatus) -> str:
         parts.append(f"tasks {status.tasks_joined}/{status.tasks_expected}")
         if status.step is not None:
             parts.append(f"step {status.step}/{_or_unknown(status.steps_expected)}")
-    if status.reward_last is not None:
-        parts.append(f"reward {status.reward_last:.3f}")
+        if status.reward_last is not None:
+            parts.append(f"reward {status.reward_last:.3f}")
     if status.checkpoint is not None and status.checkpoint.step is not None:
         parts.append(f"checkpoint {status.checkpoint.step}")
     if status.coordinator is not None and status.coordinator.state == "unknown" and not status.is_over:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from tools.launcher.observe.named_experiments import is_meant, may_be_meant, points_among
 from tools.launcher.observe.spans import DAY, HOUR, MINUTE, moment
 from tools.launcher.store.object_store import ObjectStore
 from tools.launcher.store.records import (
@@ -23,6 +24,9 @@ from tools.launcher.store.records import (
 _SPAN = re.compile(r"([1-9]\d{0,4})([mhdw])")
 _SPAN_SECONDS = {"m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 
+_Opened = tuple[RecordEntry, RunEvent | RecordError]
+"""A record with its first event, or why that cannot be read."""
+
 
 class SinceInvalid(ValueError):
     """A text is no moment to list runs from. The message says what is."""
@@ -32,7 +36,7 @@ class Wanted(BaseModel):
     """Which runs are asked for; a field that is None or empty asks for nothing.
 
     Attributes:
-        experiment: its name.
+        experiment: its name; that of a sweep, for all its points; or a pattern of names such as `my_sweep*`.
         version: of the last artifact of the run's plan.
         states: by their records.
         runtime: beginning of the runtime's commit.
@@ -76,6 +80,7 @@ class Listing(BaseModel):
         left_out: older ones that may fit too and were not read whole.
         damaged: why others could not be read.
         experiments: that have runs on record, whether they fit or not.
+        meant: those of them that are asked for by name, whatever else is asked for.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -84,13 +89,15 @@ class Listing(BaseModel):
     left_out: int
     damaged: tuple[str, ...]
     experiments: tuple[str, ...]
+    meant: tuple[str, ...]
 
 
 def list_runs(store: ObjectStore, wanted: Wanted, most: int) -> Listing:
     """Return the newest runs that fit.
 
     Reads one listing of the store, the first event of each run of the experiment, and all events of as many
-    runs as it takes to find `most` that fit: without `states`, of `most` runs.
+    runs as it takes to find `most` that fit: without `states`, of `most` runs. Where names begin like those of the
+    points of a sweep that is asked for, one bundle more for each.
 
     Args:
         store: of the records.
@@ -101,10 +108,12 @@ def list_runs(store: ObjectStore, wanted: Wanted, most: int) -> Listing:
         StoreError: the store failed.
     """
     every = list_entries(store)
-    entries = [entry for entry in every if wanted.experiment in (None, entry.key.experiment)]
+    entries = [entry for entry in every if _may_be_meant(entry, wanted.experiment)]
+    opened = list(zip(entries, read_first_events(store, entries), strict=True))
+    meant = _meant(store, wanted.experiment, opened)
     damaged: list[str] = []
     candidates: list[tuple[str, RecordEntry]] = []
-    for entry, first in zip(entries, read_first_events(store, entries), strict=True):
+    for entry, first in meant:
         if isinstance(first, RecordError):
             damaged.append(str(first))
         elif wanted.may_fit(first):
@@ -120,7 +129,34 @@ def list_runs(store: ObjectStore, wanted: Wanted, most: int) -> Listing:
         left_out=len(left),
         damaged=tuple(damaged),
         experiments=tuple(sorted({entry.key.experiment for entry in every})),
+        meant=tuple(sorted({entry.key.experiment for entry, _ in meant})),
     )
+
+
+def _may_be_meant(entry: RecordEntry, asked: str | None) -> bool:
+    return asked is None or may_be_meant(entry.key.experiment, asked)
+
+
+def _meant(store: ObjectStore, asked: str | None, opened: Sequence[_Opened]) -> list[_Opened]:
+    """Leave out records whose names only begin like those of the points of the sweep that is asked for."""
+    if asked is None:
+        return list(opened)
+    doubtful = {
+        (entry.key.experiment, _bundle_of(first))
+        for entry, first in opened
+        if not is_meant(entry.key.experiment, asked)
+    }
+    points = points_among(store, asked, doubtful) if doubtful else frozenset()
+    return [
+        (entry, first)
+        for entry, first in opened
+        if is_meant(entry.key.experiment, asked) or (entry.key.experiment, _bundle_of(first)) in points
+    ]
+
+
+def _bundle_of(first: RunEvent | RecordError) -> str | None:
+    bundle = None if isinstance(first, RecordError) else first.facts.get("bundle")
+    return bundle if isinstance(bundle, str) else None
 
 
 def version_of(record: RunRecord) -> str:

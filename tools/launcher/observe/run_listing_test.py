@@ -2,6 +2,7 @@
 
 import datetime
 import io
+import json
 import re
 import sys
 
@@ -9,6 +10,8 @@ import pytest
 
 from tools.launcher.observe.render_runs import COLUMNS, run_row, runs_json, runs_markdown, show_runs
 from tools.launcher.observe.run_listing import SinceInvalid, Wanted, list_runs, parse_since, version_of
+from tools.launcher.store.bundles import BUNDLE_PREFIX, LaunchBundle, pack
+from tools.launcher.store.content import put_content
 from tools.launcher.store.file_store import FileStore
 from tools.launcher.store.records import RunKey, RunState, append_event
 
@@ -31,7 +34,7 @@ class Counting(FileStore):
         return super().list(prefix)
 
 
-def add(store, experiment, digit, *kinds, ordinal=1, version="2026.11.30", commit="c" * 40):
+def add(store, experiment, digit, *kinds, ordinal=1, version="2026.11.30", commit="c" * 40, **opening):
     key = RunKey(experiment=experiment, launch_digest=digit * 64, ordinal=ordinal)
     facts = {
         "artifacts": ["lab/model@2025.01.01", f"lab/{experiment}@{version}"],
@@ -39,6 +42,7 @@ def add(store, experiment, digit, *kinds, ordinal=1, version="2026.11.30", commi
         "runtime": "rehearsal",
         "stage": "rl",
         "cluster": "local",
+        **opening,
     }
     append_event(store, key, "intent", "ann@desk", facts)
     for kind in kinds:
@@ -72,6 +76,76 @@ def test_runs_are_listed_newest_first_and_filtered(store):
     later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
     assert names(store, since=later) == [] and len(names(store, since=NOW.replace(year=2020))) == 3
     assert list_runs(store, Wanted(experiment="mice"), 5).experiments == ("cats", "dogs")
+
+
+def add_planned(store, experiment, digit, **options):
+    """Put a run on record whose bundle says the options of its main()."""
+    bundle = LaunchBundle(
+        launch_yaml=b"",
+        graph_json=b"",
+        plan_json=json.dumps({"options": options}).encode(),
+        digest_text=f"recipe sha256:{'b' * 64}\nlaunch sha256:{digit * 64}\n",
+    )
+    add(store, experiment, digit, bundle=put_content(store, BUNDLE_PREFIX, pack(bundle)))
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """The points of a sweep, an experiment that is called like one, and the stages of another."""
+    found = Counting(tmp_path / "sweep")
+    add_planned(found, "lab_lr_1e_6_tbs_32", "1", scale="smoke", learning_rate="1e-6", train_batch_size="32")
+    add_planned(found, "lab_seed_7.import", "2", seed="7")
+    add_planned(found, "lab_smoke", "3", scale="smoke")
+    add(found, "lab_gone", "4", bundle="d" * 64)
+    add(found, "labour", "5")
+    for stage, digit in (("", "6"), (".import", "7"), (".rl", "8")):
+        add(found, f"chain{stage}", digit)
+    return found
+
+
+def experiments(store, asked):
+    return {name.partition("/")[0] for name in names(store, experiment=asked)}
+
+
+def test_a_sweep_is_named_as_a_whole_and_an_experiment_with_its_stages(sweep):
+    """`--experiment=my_sweep` found nothing, and `--experiment=gsm8k_chain` no `.import`."""
+    points = {"lab_lr_1e_6_tbs_32", "lab_seed_7.import"}
+    # Where the bundle is gone, the name alone says that it may be a point.
+    assert experiments(sweep, "lab") == points | {"lab_gone"}
+    assert experiments(sweep, "lab_smoke") == {"lab_smoke"}
+    assert experiments(sweep, "chain") == {"chain", "chain.import", "chain.rl"}
+    assert experiments(sweep, "chain.rl") == {"chain.rl"}
+    # So are the points that have the first values in common.
+    assert (
+        experiments(sweep, "lab_lr_1e_6") == {"lab_lr_1e_6_tbs_32"} and experiments(sweep, "lab_lr") == set()
+    )
+    listing = list_runs(sweep, Wanted(experiment="lab", version="2000.01.01"), 5)
+    assert listing.records == () and set(listing.meant) == points | {"lab_gone"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("lab*", {"lab_lr_1e_6_tbs_32", "lab_seed_7.import", "lab_smoke", "lab_gone", "labour"}),
+        ("lab_*_32", {"lab_lr_1e_6_tbs_32"}),
+        ("chain.?l", {"chain.rl"}),
+        ("LAB*", set()),
+    ],
+)
+def test_a_pattern_of_names_fits_whole_names(sweep, pattern, found):
+    assert experiments(sweep, pattern) == found
+    sweep.gets.clear()
+    list_runs(sweep, Wanted(experiment=pattern), 50)
+    assert not [name for name in sweep.gets if name.startswith(BUNDLE_PREFIX)]
+
+
+def test_only_names_that_begin_like_points_cost_a_bundle(sweep):
+    sweep.gets.clear()
+    list_runs(sweep, Wanted(experiment="lab"), 50)
+    assert len([name for name in sweep.gets if name.startswith(BUNDLE_PREFIX)]) == 4
+    sweep.gets.clear()
+    list_runs(sweep, Wanted(experiment="chain"), 50)
+    assert not [name for name in sweep.gets if name.startswith(BUNDLE_PREFIX)]
 
 
 def test_reads_are_one_for_each_run_and_the_events_of_those_shown(store):

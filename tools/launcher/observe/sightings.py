@@ -53,6 +53,8 @@ def sightings(
 def watch_rows(sighting: Sighting, now: float, today: str) -> list[tuple[str, str]]:
     """Return label and value of every line of a live table: those of `status`, and the time it took and takes.
 
+    The last look does not say that verifying was not asked for yet: that is what comes next.
+
     Args:
         sighting: the latest.
         now: seconds of the clock that `sightings` was given.
@@ -66,6 +68,8 @@ def watch_rows(sighting: Sighting, now: float, today: str) -> list[tuple[str, st
     }
     rows: list[tuple[str, str]] = []
     for row in status_rows(status):
+        if row[0] == "verified" and status.verified is None and sighting.progress.end is not None:
+            continue
         rows.append(row)
         more = after.get(row[0])
         if more is not None:

@@ -10,7 +10,7 @@ from tools.launcher.observe.newest_checkpoint import (
     Checkpoint,
     PatientCheckpoints,
 )
-from tools.launcher.observe.progress import Progress
+from tools.launcher.observe.progress import FollowEnd, Progress, follow
 from tools.launcher.observe.run_files import run_files
 from tools.launcher.observe.run_testlib import CHILD_ID, COORDINATOR_ID, TMP, FakeIris, Run
 from tools.launcher.observe.sightings import NOT_KNOWN_YET, sighting_line, sightings, watch_rows
@@ -80,6 +80,22 @@ def test_a_run_that_is_over_has_no_time_left(running):
     (sighting,) = sightings([Progress(status=status, end=None, message="")])
     rows = dict(watch_rows(sighting, 5.0, "2100-01-01T00:00:00Z"))
     assert "ETA" not in rows and rows["elapsed"].endswith(" s") and rows["checkpoint"] == "step 3"
+
+
+def test_the_last_look_leaves_the_answer_to_the_verification_below_it(running):
+    """It said `verified: not asked yet` directly above `verified: yes`."""
+    run, iris = running
+    run.train()
+    run.finish()
+    looks = list(follow(run.store, run.key, run.root, iris))
+    (sighting,) = sightings(looks)
+    assert sighting.progress.end is FollowEnd.FINISHED
+    assert "verified" not in dict(watch_rows(sighting, 5.0, "2100-01-01T00:00:00Z"))
+    (once,) = sightings([sighting.progress.model_copy(update={"end": None})])
+    assert dict(watch_rows(once, 5.0, "2100-01-01T00:00:00Z"))["verified"] == "not asked yet"
+    run.event("verified")
+    (sighting,) = sightings(follow(run.store, run.key, run.root, iris))
+    assert dict(watch_rows(sighting, 5.0, "2100-01-01T00:00:00Z"))["verified"] == "yes"
 
 
 def test_the_schedulers_reason_is_shown_word_for_word(running):

@@ -251,6 +251,9 @@ def _training(
             f"its files are at {files.attempts_root}, which is not read from here: no tasks and steps"
         )
         return 0, 0, []
+    if record.state.is_live and not record.child_job_ids:
+        # What lies there is of a launch of the same document at another stage.
+        return 0, 0, []
     try:
         attempt_id = answering_attempt(record, files, object_root)
         attempt = files.attempt_uri(attempt_id)

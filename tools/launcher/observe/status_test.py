@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from tools.launcher.observe.render_text import status_text
+from tools.launcher.observe.render_text import progress_line, status_text
 from tools.launcher.observe.run_testlib import (
     CHILD_ID,
     COORDINATOR_ID,
@@ -137,6 +137,24 @@ def test_a_missing_bundle_is_a_note(tmp_path):
     status = status_of(run)
     assert status.tasks_expected == 0
     assert "is not in the store" in status.note
+
+
+def test_until_it_has_a_child_nothing_was_trained_by_a_run(tmp_path):
+    """A launch at another stage, which reuses the training, said `submitted  reward 0.750`."""
+    run = Run(tmp_path)
+    run.train()
+    run.event("submitted", job_id=COORDINATOR_ID)
+    iris = FakeIris()
+    iris.put(COORDINATOR_ID, "running")
+    status = status_of(run, iris)
+    assert (status.tasks_joined, status.step, status.reward_last) == (0, 0, None)
+    assert progress_line(status) == "submitted"
+    run.event("coordinator_started", job_id=COORDINATOR_ID)
+    run.event("step_reused", step="cats@1")
+    run.event("succeeded")
+    status = status_of(run)
+    assert (status.tasks_joined, status.step, status.reward_last) == (2, 3, 0.75)
+    assert progress_line(status) == "succeeded"
 
 
 if __name__ == "__main__":
