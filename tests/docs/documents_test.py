@@ -1,5 +1,6 @@
 """What the documents show is what happens."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.markdown import commands, documents, links
+from tools.launcher.catalog.load import load_runtime_manifest
 from tools.launcher.cli.preflight_action import OUTPUTS, main
 
 ROOT = Path()
@@ -44,6 +46,17 @@ def test_the_refusal_in_the_authoring_guide_is_the_real_one(tmp_path, capsys):
     assert shown is not None
     actual = refusal(tmp_path, capsys)
     assert shown[1] == actual, f"paste this into {AUTHORING}:\n{actual}"
+
+
+def test_the_recipe_keys_in_the_authoring_guide_are_the_runtimes():
+    table = re.findall(
+        r"^\| `([\w.]+)` \| (\w+) \| `(.*?)` \|", AUTHORING.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    source = "third_party/marinskyrl/81ae0ef7.yaml"
+    keys = load_runtime_manifest(Path(source).read_bytes(), source=source).recipe_keys
+    assert len(table) == 10
+    assert table == [(path, keys[path].type, json.dumps(keys[path].default).strip('"')) for path, *_ in table]
+    assert {keys[path].owner for path, *_ in table} == {"recipe"}
 
 
 @pytest.mark.parametrize("document", documents(ROOT), ids=str)

@@ -126,7 +126,8 @@ class Desk:
         ):
             status = run(["launch", *flags, "--budget=experiments/budget.yaml", *typed])
         said = self._plain(printed.getvalue())
-        return status, said[said.index("\ngates\n") + 1 :]
+        # Before the gates stands the plan; what is refused without a plan has no gates either.
+        return status, said[said.find("\ngates\n") + 1 :]
 
     def _plain(self, text: str) -> str:
         """The text without what is another on every machine and at every hour."""
@@ -157,6 +158,16 @@ def desk(folder: Path) -> Iterator[Desk]:
             cluster = ensure_running(folder / "state", plan=plan_in_place())
             imported.result()
         yield Desk(folder, gcs.store_url("slipway"), cluster.url)
+
+
+def no_store(here: Desk) -> str:
+    """Refused before anything is looked at; a dry run goes on, here without the environment's credentials."""
+    files = here.built("no_store")
+    refused = _shown(here.launch(files, SLIPWAY_STORE=None))
+    status, said = here.launch(files, "--dry-run", SLIPWAY_STORE=None, WANDB_API_KEY=None)
+    told, store, _ = said.partition("attempt: ")
+    assert store, said
+    return refused + _shown((status, f"{told}…\n"), typed="--dry-run")
 
 
 def dirty_tree(here: Desk) -> str:
@@ -272,6 +283,7 @@ def claimed_version(here: Desk) -> str:
 REFUSALS: dict[str, Callable[[Desk], str]] = {
     scene.__name__: scene
     for scene in (
+        no_store,
         dirty_tree,
         mutable_version,
         no_credentials,

@@ -92,7 +92,9 @@ def state_of_revision(question: Question, revision: str) -> State:
         return State(name, kept)
     _say(f"building the digests of {name}, which are kept for the next call")
     with checkout_of(question.workspace, commit, question.environ) as checkout:
-        manifest = build_manifest(checkout._replace(flags=(*checkout.flags, *question.flags)), question.targets, question.lists)
+        manifest = build_manifest(
+            checkout._replace(flags=(*checkout.flags, *question.flags)), question.targets, question.lists
+        )
     # The user's options may have been edited while it was built.
     if question.cache_file(tree) == file:
         _keep(file, manifest)

@@ -33,8 +33,8 @@ def cluster_gates(
     """
     if gateway is None:
         return (
-            Gate(id="reachable", state="not_needed", found=DRY_RUN),
-            Gate(id="placeable", state="not_needed", found=DRY_RUN),
+            Gate(id="reachable", state="not_asked", found=DRY_RUN),
+            Gate(id="placeable", state="not_asked", found=DRY_RUN),
         )
     if place.is_local:
         return reachable(Reach(where="the local Iris")), placeable(_offered(gang))

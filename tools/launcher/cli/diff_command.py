@@ -10,7 +10,7 @@ from tools.launcher.cli.affected_bazel import BazelProblem
 from tools.launcher.cli.command_output import write_json, write_lines
 from tools.launcher.cli.diff_found import Found, NoSuchSide
 from tools.launcher.cli.diff_git import GitProblem
-from tools.launcher.cli.diff_sides import find_side, side_of
+from tools.launcher.cli.diff_sides import Building, find_side, side_of
 from tools.launcher.cli.diff_smoke import smoke_comparison
 from tools.launcher.cli.errors import reporting
 from tools.launcher.cli.launch_place import add_store_argument
@@ -24,9 +24,10 @@ resume, smoke, and what else changed), then by field. A is what was, B what is t
 
 A and B are each one of
   FILE            a launch document, such as a golden; `-` is standard input
-  LABEL           //experiments/x: what the last build wrote (--build builds first)
+  LABEL           //experiments/x: built now, which costs nothing where nothing changed (--no-build: what the last
+                  build wrote, whatever became of its sources since)
   REV:FILE        the file at a git revision
-  REV:LABEL       the experiment's golden at that revision (--build builds it in a checkout of its own)
+  REV:LABEL       the experiment's golden at that revision (--build builds it, in a checkout of its own)
   sha256:DIGEST   a launch on record, by the beginning of its launch digest
   RUN             a run on record: experiment[/launch digest[/ordinal]]
 
@@ -34,6 +35,7 @@ Exit status: 0 equal, 1 they differ, 2 wrong usage, 4 the store, Bazel or git co
 
 examples:
   tools/bazel run //tools/launcher -- diff HEAD:experiments/x/golden/launch.yaml //experiments/x
+  tools/bazel run //tools/launcher -- diff //experiments/x:x_lr_1e_6 //experiments/x:x_lr_2e_6
   tools/bazel run //tools/launcher -- diff origin/main://experiments/cat_count //experiments/cat_count --build
   tools/bazel run //tools/launcher -- diff cat_count/2f1bbe6d //experiments/cat_count --format=markdown
   render | tools/bazel run //tools/launcher -- diff golden.yaml -"""
@@ -44,7 +46,22 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("a", metavar="A", help="what was")
     parser.add_argument("b", metavar="B", help="what is to be")
     parser.add_argument("--format", choices=tuple(_FORMATS), default="text", help="form of the report")
-    parser.add_argument("--build", action="store_true", help="build the experiments that are named by label")
+    building = parser.add_mutually_exclusive_group()
+    building.add_argument(
+        "--build",
+        dest="building",
+        action="store_const",
+        const=Building.REVISIONS,
+        default=Building.WORKING_TREE,
+        help="build REV:LABEL too",
+    )
+    building.add_argument(
+        "--no-build",
+        dest="building",
+        action="store_const",
+        const=Building.NOTHING,
+        help="build nothing: of LABEL take what the last build wrote",
+    )
     add_store_argument(parser)
 
 

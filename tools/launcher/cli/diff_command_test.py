@@ -14,6 +14,7 @@ import yaml
 from tools.launcher.cli import exit_codes
 from tools.launcher.cli.built_experiment_testlib import build, source_of
 from tools.launcher.cli.commands import run
+from tools.launcher.cli.sweep_testlib import write_sweep
 from tools.launcher.documents.canonical import digest_of
 from tools.launcher.documents.strict_yaml import load_yaml_mapping
 from tools.launcher.store.bundles import BUNDLE_PREFIX, LaunchBundle, pack
@@ -33,6 +34,28 @@ TP4 = {
     "tensor_parallel_size=1": "tensor_parallel_size=4",
 }
 ENDINGS = {"launch": ".launch.yaml", "digest": ".digest", "graph": ".graph.json", "plan": ".plan.json"}
+BAZEL = """
+import json, pathlib, shutil, sys
+here = pathlib.Path.cwd()
+flags = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+if (here / "edited").exists():  # What a build of the sources, as they are now, makes.
+    shutil.copytree(here / "edited", here / "bazel-bin", dirs_exist_ok=True)
+endings = {"launch": ".launch.yaml", "digest": ".digest", "graph": ".graph.json", "plan": ".plan.json"}
+events = [{"id": {"workspace": {}}, "workspaceInfo": {"localExecRoot": str(here)}}]
+for label in pathlib.Path(flags["--target_pattern_file"]).read_text().split():
+    package, name = label[2:].split(":")
+    groups = []
+    for group, ending in (endings | {"sweep": ".sweep.json"}).items():
+        file = f"bazel-bin/{package}/{name}{ending}"
+        if group in flags["--output_groups"].split(",") and (here / file).exists():
+            events.append({"id": {"namedSet": {"id": file}}, "namedSetOfFiles": {"files": [{"name": file}]}})
+            groups.append({"name": group, "fileSets": [{"id": file}]})
+    completed = {"success": True, "outputGroup": groups} if groups else {}
+    events.append({"id": {"targetCompleted": {"label": label}}, "completed": completed})
+events.append({"id": {"buildFinished": {}}, "finished": {}})
+pathlib.Path(flags["--build_event_json_file"]).write_text("".join(json.dumps(e) + "\\n" for e in events))
+"""
+"""Stands in for Bazel: what it builds is what lies in bazel-bin, after what lies in `edited` came there."""
 
 
 def put_build(workspace: Path, edits: dict[str, str]) -> Path:
@@ -60,6 +83,12 @@ def made(tmp_path_factory):
     shutil.copy(Path(PACKAGE) / "BUILD.bazel", package)
     shutil.copy(Path(PACKAGE) / "versions.lock.yaml", package)
     shutil.copy(Path(PACKAGE) / "golden" / "launch.yaml", package / "golden")
+    (workspace / "tools").mkdir()
+    # Not the interpreter's own path, which may be too long for a first line.
+    program = workspace / "tools" / "bazel"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$(dirname "$0")/stand_in.py" "$@"\n')
+    program.chmod(0o755)
+    (workspace / "tools" / "stand_in.py").write_text(BAZEL)
     git(workspace, "init", "-q")
     git(workspace, "add", "experiments")
     git(workspace, "commit", "-qm", "as it is")
@@ -202,8 +231,8 @@ def test_a_digest_that_fits_two_launches(workspace, store, capsys):
         (
             "//experiments/x",
             (
-                "error: //experiments/x: no built document at {workspace}/bazel-bin/experiments/x/x.launch.yaml. Build it: "
-                "tools/bazel build //experiments/x:x, or give --build\n"
+                "error: //experiments/x does not build: Bazel cannot analyze it; `tools/bazel build //experiments/x:x` "
+                "tells more\n"
             ),
         ),
         ("//a:b:c", "error: '//a:b:c' is no label. Write one such as //experiments/x or //experiments/x:y\n"),
@@ -211,10 +240,7 @@ def test_a_digest_that_fits_two_launches(workspace, store, capsys):
         ("//experiments/x:all", "error: '//experiments/x:all' is no label. Write one such as "),
         ("//../x", "error: '//../x' is no label. Write one such as //experiments/x or //experiments/x:y\n"),
         ("HEAD://", "error: '//' is no label. Write one such as //experiments/x or //experiments/x:y\n"),
-        (
-            "@//experiments/x",
-            "error: @//experiments/x: no built document at {workspace}/bazel-bin/experiments/x/x.launch.yaml. Build it: ",
-        ),
+        ("@//experiments/x", "error: @//experiments/x does not build: "),
         ("", "error: a side is empty text. Name a file, a label, a revision's file, a digest or a run\n"),
         (
             "HEAD:experiments",
@@ -232,7 +258,7 @@ def test_a_digest_that_fits_two_launches(workspace, store, capsys):
             "sha256:abcdef",
             "error: sha256:abcdef: no launch with this digest is on record in {store}. Name its --store\n",
         ),
-        ("cats", "error: no run on record fits 'cats'. On record: gsm8k_grpo/"),
+        ("cats", "error: no run on record fits 'cats'. There are runs of: gsm8k_grpo "),
     ],
 )
 def test_what_is_not_there_is_said(workspace, store, capsys, a, sentence):
@@ -243,6 +269,80 @@ def test_what_is_not_there_is_said(workspace, store, capsys, a, sentence):
         "store": store[0].url,
     }
     assert capsys.readouterr().err.startswith(sentence.format(**names))
+
+
+@pytest.fixture
+def edited(workspace):
+    """The workspace after an edit of the sources: the next build makes the experiment with TP 2."""
+    folder = workspace / "bazel-bin" / PACKAGE
+    before = {ending: (folder / f"gsm8k_grpo{ending}").read_bytes() for ending in ENDINGS.values()}
+    files = build(workspace / "editing", source_of(edits=TP2))
+    place = workspace / "edited" / PACKAGE
+    place.mkdir(parents=True)
+    for kind, ending in ENDINGS.items():
+        shutil.copy(files[kind], place / f"gsm8k_grpo{ending}")
+    yield workspace
+    shutil.rmtree(workspace / "edited")
+    for ending, data in before.items():
+        (folder / f"gsm8k_grpo{ending}").write_bytes(data)
+
+
+def test_a_label_is_what_its_sources_say_now(edited, capsys):
+    """Not what the last build wrote: sources that changed since would be called equal."""
+    shutil.copy(edited / f"bazel-bin/{PACKAGE}/gsm8k_grpo.launch.yaml", edited / "before.yaml")
+    assert run(["diff", "before.yaml", LABEL, "--no-build"]) == exit_codes.OK
+    assert "(what the last build wrote, and the sources may have changed since)" in capsys.readouterr().out
+    assert run(["diff", "before.yaml", LABEL]) == exit_codes.FAILED
+    assert "(built now from the working tree)" in capsys.readouterr().out
+    assert run(["diff", "tp2.yaml", LABEL, "--no-build"]) == exit_codes.OK
+
+
+def test_no_bazel_to_build_with_is_not_known(workspace, capsys):
+    program = workspace / "tools" / "bazel"
+    program.rename(workspace / "tools" / "away")
+    try:
+        assert run(["diff", "tp2.yaml", LABEL]) == exit_codes.UNKNOWN
+    finally:
+        (workspace / "tools" / "away").rename(program)
+    assert "tools/bazel: No such file or directory" in capsys.readouterr().err
+
+
+def test_what_was_never_built_is_said_where_nothing_is_built(workspace, capsys):
+    assert run(["diff", "tp2.yaml", "//experiments/x", "--no-build"]) == exit_codes.USAGE
+    assert capsys.readouterr().err == (
+        f"error: //experiments/x: no built document at {workspace}/bazel-bin/experiments/x/x.launch.yaml. Build it: "
+        "tools/bazel build //experiments/x:x, or leave --no-build out\n"
+    )
+
+
+@pytest.fixture
+def table(workspace):
+    """Where the build of a sweep wrote its table."""
+    place = workspace / "bazel-bin/experiments/x"
+    place.mkdir(exist_ok=True)
+    yield place / "seeds.sweep.json"
+    shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("building", [[], ["--no-build"]])
+def test_a_sweep_is_answered_with_its_points(table, tmp_path, capsys, building):
+    status, _ = write_sweep(tmp_path, tuple("12345"))
+    shutil.copy(tmp_path / "seeds.sweep.json", table)
+    assert status == 0
+    assert run(["diff", "//experiments/x:seeds", LABEL, *building]) == exit_codes.USAGE
+    points = ", ".join(f"//experiments/x:seeds_seed_{seed}" for seed in "1234")
+    assert capsys.readouterr().err.endswith(
+        "error: //experiments/x:seeds is a sweep, which is no launch itself. Name one of its points: "
+        f"{points} and 1 more\n"
+    )
+
+
+def test_a_sweep_of_another_launcher_is_one(table, capsys):
+    table.write_bytes(b"{")
+    assert run(["diff", "//experiments/x:seeds", LABEL]) == exit_codes.USAGE
+    assert capsys.readouterr().err.endswith(
+        "Name one of its points; `tools/bazel query //experiments/x:all` lists them\n"
+    )
 
 
 def test_a_folder_is_answered_with_its_label(workspace, capsys):

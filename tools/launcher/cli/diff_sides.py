@@ -1,5 +1,6 @@
 """What `diff` is asked about: a file or a label, now or at a revision, a launch digest, a run on record."""
 
+import enum
 import math
 import os
 import re
@@ -33,6 +34,17 @@ _BUILT = (".launch.yaml", ".graph.json", ".plan.json", ".digest")
 _DEADLINE = "iris.timeout"
 _RETRIES = "iris.max_retries"
 _GROUPS = ("launch", "graph", "plan", "digest")
+_TABLE, _TABLE_GROUP = ".sweep.json", "sweep"
+"""What the build of a sweep writes, and the output group with it."""
+_NAMED_POINTS = 4
+
+
+class Building(enum.Enum):
+    """What of the sides that are named by label is built."""
+
+    NOTHING = "nothing"
+    WORKING_TREE = "labels of the working tree"
+    REVISIONS = "labels of the working tree, and of revisions"
 
 
 def find_side(name: str, flags: Any, environ: Mapping[str, str]) -> Found:
@@ -40,7 +52,7 @@ def find_side(name: str, flags: Any, environ: Mapping[str, str]) -> Found:
 
     Args:
         name: as typed.
-        flags: `build` and `store` are read.
+        flags: `building` and `store` are read.
         environ: the process environment.
 
     Raises:
@@ -108,15 +120,16 @@ def _records() -> ModuleType:
 
 def _of_label(name: str, flags: Any) -> Found:
     package, target = _package_and_name(name)
-    if flags.build:
+    if flags.building is not Building.NOTHING:
         return _built(Workspace(workspace()), package, target, name, "built now from the working tree")
     stem = workspace() / "bazel-bin" / package / target
     if not os.path.lexists(stem.with_name(stem.name + _BUILT[0])):
+        _refuse_sweep(name, package, stem.with_name(stem.name + _TABLE))
         raise NoSuchSide(
             f"{name}: no built document at {stem}{_BUILT[0]}. Build it: tools/bazel build "
-            f"//{package}:{target}, or give --build"
+            f"//{package}:{target}, or leave --no-build out"
         )
-    return _of_files(stem, name, "what the last build wrote")
+    return _of_files(stem, name, "what the last build wrote, and the sources may have changed since")
 
 
 def _of_revision(name: str, revision: str, rest: str, flags: Any, environ: Mapping[str, str]) -> Found:
@@ -137,7 +150,7 @@ def _of_revision(name: str, revision: str, rest: str, flags: Any, environ: Mappi
                 f"{printable_path(name)}: {commit[:12]} has no file {printable_path(rest)}. Paths are relative to the root of the workspace"
             ) from None
     package, target = _package_and_name(rest)
-    if flags.build:
+    if flags.building is Building.REVISIONS:
         with checkout_of(workspace(), commit, environ) as checkout:
             return _built(checkout, package, target, name, f"built now at {commit[:12]}")
     golden = golden_at(workspace(), commit, package, target)
@@ -169,15 +182,35 @@ def _of_files(stem: Path, name: str, origin: str) -> Found:
 
 def _built(where: Workspace, package: str, target: str, name: str, origin: str) -> Found:
     label = f"//{package}:{target}"
-    events = build_outputs(where, [label], _GROUPS)
+    events = build_outputs(where, [label], (*_GROUPS, _TABLE_GROUP))
     outputs = events.outputs(label)
     if not outputs:
         raise NoSuchSide(f"{name} does not build: {events.why_not(label)}")
+    if _TABLE_GROUP in outputs:
+        _refuse_sweep(name, package, outputs[_TABLE_GROUP])
     if missing := [group for group in _GROUPS if group not in outputs]:
         raise NoSuchSide(
             f"{name} is no experiment: its build writes no {', '.join(missing)}. Name an rl_experiment"
         )
     return _of_build(name, origin, outputs)
+
+
+def _refuse_sweep(name: str, package: str, table: Path) -> None:
+    """Refuse a label that has a table: it is a sweep, and only its points are launches."""
+    if not table.is_file():
+        return
+    from tools.launcher.render.sweep import PointUnreadable, load_sweep  # Only a sweep needs its models.
+
+    try:
+        labels = [point.label for point in load_sweep(table.read_bytes()).points]
+    except (OSError, PointUnreadable):
+        labels = []
+    more = len(labels) - _NAMED_POINTS
+    named = ", ".join(labels[:_NAMED_POINTS]) + (f" and {more} more" if more > 0 else "")
+    raise NoSuchSide(
+        f"{name} is a sweep, which is no launch itself. Name one of its points"
+        + (f": {named}" if named else f"; `tools/bazel query //{package}:all` lists them")
+    )
 
 
 def _of_build(name: str, origin: str, files: Mapping[str, Path]) -> Found:

@@ -12,6 +12,7 @@ _STYLES: dict[GateState, str] = {
     "missing": "red",
     "overridden": "yellow",
     "not_needed": "dim",
+    "not_asked": "magenta",
 }
 
 

@@ -15,7 +15,8 @@ def add_submission_arguments(parser: Any) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="print the plan, the gates and the exact requests; no cluster is asked, nothing started or written",
+        help="print the plan, the gates and the exact requests; no cluster is asked, nothing started or written. "
+        "Exit status 0 says that they could be shown, never that a launch would go through",
     )
     parser.add_argument("--detach", action="store_true", help="return after the submission")
 

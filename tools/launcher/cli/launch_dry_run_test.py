@@ -58,7 +58,7 @@ def test_a_launch_on_a_cluster_of_others(built, tmp_path):
     assert "uv venv" in request["setup_scripts"][0]
     for line in (
         "  credentials    passed      WANDB_API_KEY: present",
-        "  reachable      not needed  dry run: the cluster is not asked",
+        "  reachable      not asked   dry run: the cluster is not asked",
         "dry run: nothing is asked, written or submitted",
         "store: gs://team/slipway",
         "attempt: 1 (the first attempt; whether there are others is not asked of the store)",

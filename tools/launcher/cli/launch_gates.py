@@ -135,7 +135,9 @@ def _smoke(files: ExperimentFiles, gang: GangShape, store: ObjectStore | None) -
     if facts.smoke is None or facts.threshold is None or facts.nodes <= facts.threshold:
         return smoke_gate(facts, ())
     if store is None:
-        return _not_needed("smoke", f"dry run: the records of {facts.smoke} are not read")
+        return Gate(
+            id="smoke", state="not_asked", found=f"dry run: the records of {facts.smoke} are not read"
+        )
     return smoke_gate(facts, _records(store, experiment_name(facts.smoke)))
 
 

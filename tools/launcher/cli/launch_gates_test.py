@@ -156,13 +156,19 @@ def test_everything_that_is_missing_is_told_at_once(built, tmp_path):
     assert [text.count(f"--override {each.id}=") for each in found.gates] == [0, 0, 0, 1, 1, 0, 1]
 
 
-def test_a_dry_run_asks_nobody(built):
+def test_a_dry_run_asks_nobody(built, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
     found = report(built["large"], store=None, gateway=None)
     for gate_id in ("reachable", "placeable"):
-        assert (gate(found, gate_id).state, gate(found, gate_id).found) == ("not_needed", DRY_RUN)
+        assert (gate(found, gate_id).state, gate(found, gate_id).found) == ("not_asked", DRY_RUN)
     smoke = gate(found, "smoke")
-    assert (smoke.state, smoke.found) == ("not_needed", f"dry run: the records of {SMOKE} are not read")
+    assert (smoke.state, smoke.found) == ("not_asked", f"dry run: the records of {SMOKE} are not read")
+    assert f"  smoke          not asked  dry run: the records of {SMOKE} are not read\n" in gates_text(found)
     assert gate(report(built["alone"], store=None, gateway=None), "smoke").state == "missing"
+    terminal = Terminal()
+    show_gates(found, terminal)
+    assert "\x1b[35mnot asked" in terminal.getvalue()
 
 
 def test_a_stage_that_trains_nothing_takes_no_gpu(built):

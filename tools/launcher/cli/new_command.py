@@ -24,7 +24,8 @@ Exit status: 0 made (or, with --dry-run, could be made); 2 wrong usage; 3 refuse
 examples:
   tools/bazel run //tools/launcher -- new my_first
   tools/bazel run //tools/launcher -- new my_grpo --template=grpo --golden
-  tools/bazel run //tools/launcher -- new my_grpo --template=grpo --dry-run""".format(
+  tools/bazel run //tools/launcher -- new my_grpo --template=grpo --dry-run
+  tools/bazel run //tools/launcher -- new my_sweep --template=sweep""".format(
     templates="\n".join(f"  {name:<13}  {template.what}" for name, template in TEMPLATES.items())
 )
 
@@ -41,7 +42,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument(
         "--golden",
         action="store_true",
-        help="pin the rendered document under test, docs/authoring.md says how",
+        help="pin the rendered document under test, docs/authoring.md says how; not of a sweep",
     )
     parser.add_argument("--dry-run", action="store_true", help="say what would be made, and write nothing")
 

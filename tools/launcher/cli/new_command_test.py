@@ -1,13 +1,17 @@
 """`new`: what it makes builds at once, and what it refuses to make."""
 
+import ast
+import itertools
+import json
 import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tools.launcher.cli import exit_codes
+from tools.launcher.cli import exit_codes, sweep_writer
 from tools.launcher.cli.commands import run
 from tools.launcher.cli.new_templates import FILES, TEMPLATES
 from tools.launcher.cli.preflight_action import OUTPUTS, main
@@ -24,45 +28,96 @@ def checkout(tmp_path, monkeypatch):
         shutil.copy(file, tmp_path / file)
     (tmp_path / "MODULE.bazel").touch()
     monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("SLIPWAY_STORE", raising=False)
     return tmp_path
 
 
-def attribute(build: str, name: str) -> str:
-    """The first label or text that BUILD.bazel gives an attribute."""
-    (line,) = (line for line in build.splitlines() if line.strip().startswith(f"{name} = "))
-    return line.split('"')[-2]
+def declared(folder: Path) -> dict[str, Any]:
+    """The attributes of the experiment or sweep; BUILD.bazel reads as Python."""
+    calls = [each.value for each in ast.parse((folder / "BUILD.bazel").read_text()).body]
+    (call,) = (each for each in calls if ast.unparse(each.func) in ("rl_experiment", "rl_sweep"))
+    return {word.arg: ast.literal_eval(word.value) for word in call.keywords}
 
 
-def preflight(folder: Path, name: str) -> int:
-    """The real build action, with what BUILD.bazel declares."""
-    build = (folder / "BUILD.bazel").read_text()
-    card = {kind: attribute(build, kind).partition(":")[2] for kind in ("cluster", "models", "datasets")}
+def preflight(folder: Path, name: str, options: dict[str, str]) -> int:
+    """The real build action, with what BUILD.bazel declares; it writes into a folder called `name`."""
+    attributes = declared(folder)
+    (model,), (data,) = attributes["models"], attributes["datasets"]
+    cards = {"cluster": attributes["cluster"], "model": model, "dataset": data}
+    out = folder / name
+    out.mkdir()
     return main(
         [
-            f"--label=//experiments/{name}:{name}",
+            f"--label=//experiments/{folder.name}:{name}",
             f"--main={folder / 'experiment.py'}",
-            f"--version={attribute(build, 'version')}",
+            f"--version={attributes['version']}",
             "--stage=rl",
-            "--option=scale=smoke",
+            *(f"--option={option}={value}" for option, value in options.items()),
             "--runtime=third_party/marinskyrl/81ae0ef7.yaml",
-            f"--cluster=third_party/clusters/{card['cluster']}.yaml",
-            f"--model=third_party/models/{card['models']}.yaml",
-            f"--dataset=third_party/datasets/{card['datasets']}.yaml",
-            *(f"--{out}_out={folder / out}" for out in OUTPUTS),
+            *(f"--{kind}={label[2:].replace(':', '/')}.yaml" for kind, label in cards.items()),
+            *(f"--{output}_out={out / output}" for output in OUTPUTS),
         ]
     )
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_what_is_made_passes_the_build_action_without_a_warning(template, checkout, capsys):
+def made(template: str, checkout: Path) -> Path:
+    """The folder of a new experiment."""
     assert run(["new", "my_first", f"--template={template}", f"--version={VERSION}"]) == exit_codes.OK
     folder = checkout / "experiments/my_first"
     assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
     assert not any(re.search("@[A-Z]+@", (folder / file).read_text()) for file in FILES)
+    return folder
+
+
+RATE = "trainer.policy.optimizer_config.lr"
+
+
+def rate_of(out: Path) -> float:
+    settings = json.loads((out / "plan").read_bytes())["detail"]["settings"]
+    (rate,) = (each["value"] for each in settings if each["path"] == RATE)
+    return float(rate)
+
+
+@pytest.mark.parametrize("template", [name for name in TEMPLATES if name != "sweep"])
+def test_what_is_made_passes_the_build_action_without_a_warning(template, checkout, capsys):
+    folder = made(template, checkout)
     capsys.readouterr()
-    assert preflight(folder, "my_first") == 0
+    assert preflight(folder, "my_first", declared(folder)["options"]) == 0
     assert "warning" not in capsys.readouterr().err
-    assert f"experiments/my_first/{VERSION}" in (folder / "launch").read_text()
+    assert f"experiments/my_first/{VERSION}" in (folder / "my_first/launch").read_text()
+    assert rate_of(folder / "my_first") == 1e-6
+    assert '"lr": 1.0e-6' in (folder / "experiment.py").read_text()
+
+
+def test_a_sweep_that_is_made_plans_all_its_points(checkout, capsys):
+    folder = made("sweep", checkout)
+    axes = declared(folder)["axes"]
+    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    capsys.readouterr()
+    given = []
+    for number, values in enumerate(points):
+        assert preflight(folder, f"point_{number}", values) == 0
+        out = folder / f"point_{number}"
+        assert rate_of(out) == float(values["learning_rate"])
+        read = {kind: str(out / kind) for kind in ("digest", "graph", "launch", "plan")}
+        label = f"//experiments/my_first:point_{number}"
+        case = {"point": f"point_{number}", "values": values}
+        point = {"case": case, "files": read, "graph": read["graph"], "label": label, "plan": read["plan"]}
+        given.append(f"--point={json.dumps(point)}")
+    assert "warning" not in capsys.readouterr().err
+    table = folder / "my_first.sweep.json"
+    assert sweep_writer.main(["--sweep=//experiments/my_first", *given, f"--out={table}"]) == 0
+    assert run(["sweep-plan", f"--sweep={table}", "--cluster=third_party/clusters/local.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"//experiments/my_first: 4 points, version {VERSION}, on local\n")
+
+
+def test_a_sweep_has_no_golden(checkout, capsys):
+    before = snapshot(checkout)
+    assert run(["new", "my_first", "--template=sweep", "--golden"]) == exit_codes.USAGE
+    assert "error: --golden: the template sweep makes many documents" in capsys.readouterr().err
+    assert snapshot(checkout) == before
 
 
 def entries(text: str, opening: str) -> list[str]:
@@ -85,7 +140,7 @@ def test_it_is_in_every_list_at_its_sorted_place(checkout, capsys):
         assert f"added to: {file}" in said
     folder = checkout / "experiments/dog_count"
     assert (folder / "golden/launch.yaml").read_bytes() == b""
-    assert attribute((folder / "BUILD.bazel").read_text(), "golden") == "golden/launch.yaml"
+    assert declared(folder)["golden"] == "golden/launch.yaml"
     assert "tools/bazel build //experiments/dog_count\n" in said and "//tests/goldens:update" in said
 
 

@@ -96,7 +96,8 @@ def plan_scaffold(root: Path, name: str, version: str, template: str, *, golden:
         golden: whether its document is pinned under test.
 
     Raises:
-        ScaffoldProblem: the name or version is bad, the folder exists, or this is no workspace.
+        ScaffoldProblem: the name or version is bad, the template has no golden, the folder exists, or this is no
+            workspace.
     """
     _require_workspace(root)
     _require_name(name)
@@ -104,6 +105,10 @@ def plan_scaffold(root: Path, name: str, version: str, template: str, *, golden:
     if problem or is_mutable(version):
         raise ScaffoldProblem(
             f"--version={version}: {problem or 'is not fixed'}. Give a day, such as 2026.11.30, or leave it out"
+        )
+    if golden and not TEMPLATES[template].may_be_golden:
+        raise ScaffoldProblem(
+            f"--golden: the template {template} makes many documents, and its table is what is reviewed. Leave the flag out"
         )
     package = f"experiments/{name}"
     if os.path.lexists(root / package):

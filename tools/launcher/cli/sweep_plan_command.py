@@ -14,14 +14,15 @@ from tools.launcher.cli.local_environment import local_environment
 from tools.launcher.cli.runfiles_paths import read_located
 from tools.launcher.cli.sweep_files import add_sweep_argument, read_sweep
 from tools.launcher.cli.sweep_records import Standing, standings
-from tools.launcher.cli.sweep_table import SweepTable, sweep_json, sweep_markdown, sweep_text
+from tools.launcher.cli.sweep_table import SweepTable, show_sweep, sweep_json, sweep_markdown
 from tools.launcher.iris.local.state import LocalClusterError
 from tools.launcher.render.sweep import Sweep
 from tools.launcher.store.object_store import StoreUnavailable
 from tools.launcher.store.open_store import open_store
 
 DESCRIPTION = f"""Prints the points of a sweep as one table: nodes, steps, tokens, GPU-hours, recipe, and what is on
-record of each. Numbers are from the built plans. The store is asked if --store or ${STORE_VARIABLE} names it, or if
+record of each. Numbers are from the built plans; a narrow terminal
+shows fewer columns, and the table says which are missing. The store is asked if --store or ${STORE_VARIABLE} names it, or if
 it is that of the local Iris; no other, so that a look at a plan waits for no network.
 
 Exit status: 0 printed, 2 wrong usage, 4 the store that was named did not answer (the table is printed without it).
@@ -56,8 +57,10 @@ def run(flags: Any) -> int:
     table = SweepTable(sweep=sweep, cluster=card.name, standings=found, records=records)
     if flags.format == "json":
         write_json(sweep_json(table))
+    elif flags.format == "markdown":
+        sys.stdout.write(sweep_markdown(table))
     else:
-        sys.stdout.write(sweep_markdown(table) if flags.format == "markdown" else sweep_text(table))
+        show_sweep(table, sys.stdout)
     return status
 
 

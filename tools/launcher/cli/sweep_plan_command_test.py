@@ -1,5 +1,6 @@
 """Sweeps as tables: their action, what is on record of their points, and pinning them."""
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -58,6 +59,40 @@ def test_the_table_has_every_point_with_its_numbers_and_the_total(built, capsys)
     assert " ".join(lines[2].split()) == f"seed_1 1 1 x 8 H100 8 98,304 96 {first.recipe[:8]} new"
     assert lines[5] == "to be launched: 3 of 3 points, 288 GPU-hours at most."
     assert lines[6].startswith("records: file://")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [
+        (100, []),
+        (60, ["recipe", "tokens/step"]),
+        (30, ["recipe", "tokens/step", "nodes x GPUs", "steps", "GPU-hours"]),
+        (5, ["recipe", "tokens/step", "nodes x GPUs", "steps", "GPU-hours", "seed"]),
+    ],
+)
+def test_a_narrow_terminal_has_fewer_columns_and_is_told_so(built, monkeypatch, width, left_out):
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdout", shown)
+    assert run(["sweep-plan", *built]) == exit_codes.OK
+    _, head, one, two, three, *rest = shown.getvalue().splitlines()
+    assert [name in head for name in left_out] == [False] * len(left_out)
+    assert all(row.split()[0].startswith("seed_") and row.endswith("new") for row in (one, two, three))
+    assert width == 5 or max(map(len, (head, one, two, three))) <= width
+    told = f"not shown for want of width: {', '.join(left_out)}"
+    assert (rest[0] == told) == bool(left_out) and rest[-3].startswith("to be launched: 3 of 3 points")
+
+
+def test_a_file_has_every_column(built, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "20")
+    assert run(["sweep-plan", *built]) == exit_codes.OK
+    said = capsys.readouterr().out
+    assert "recipe" in said and "for want of width" not in said
 
 
 def test_each_point_stands_as_its_record_says(built, tmp_path, capsys):
@@ -227,7 +262,14 @@ def test_every_point_is_pinned(built, tmp_path, monkeypatch, capsys):
     pin = ["sweep-pin", built[0], "--ledger=x/versions.lock.yaml"]
     assert run([*pin, "--dry-run"]) == exit_codes.OK
     assert not (tmp_path / "x").exists()
+    said = capsys.readouterr().out
+    assert said.count("dry run: ") == 1
+    assert said.endswith("\ndry run: 3 of 3 points would change, and x/versions.lock.yaml is not written\n")
     assert run(pin) == exit_codes.OK
+    # It was said once for each point.
+    said = capsys.readouterr().out
+    assert said.count("written: ") == 1
+    assert said.endswith("\nwritten: 3 of 3 points, in x/versions.lock.yaml. Review and commit it\n")
     ledger = (tmp_path / "x/versions.lock.yaml").read_text()
     for point in points_of(built):
         assert point.artifact.rpartition("@")[0] in ledger and point.recipe in ledger
@@ -246,8 +288,10 @@ def test_a_point_that_is_refused_keeps_no_other_from_being_pinned(built, tmp_pat
     ledger.write_text(changed)
     capsys.readouterr()
     assert run(pin) == exit_codes.REFUSED
-    assert f"refused: {first.artifact} is pinned as eeeeeeeeeeee; " in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert f"refused: {first.artifact} is pinned as eeeeeeeeeeee; " in said.err
     assert second.launch in ledger.read_text()
+    assert "written: 1 of 3 points, in versions.lock.yaml. Review" in said.out
 
 
 def test_pinning_outside_bazel_says_so_once(built, monkeypatch, capsys):

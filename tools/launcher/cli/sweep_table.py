@@ -1,7 +1,8 @@
 """The points of a sweep as one table: for a terminal, for a pull request, for programs."""
 
+import shutil
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,6 +14,9 @@ from tools.launcher.render.sweep import Sweep, SweepPoint
 SCHEMA = 1
 _SHOWN_DIGITS = 8
 _LEGEND = "tokens/step: at most, answers x window. GPU-hours: at most, until the deadline."
+
+_DISPENSABLE = ("recipe", "tokens/step", "nodes x GPUs", "steps", "GPU-hours")
+"""Columns that a narrow terminal does without, in this order; then the axes, which the point's name has too."""
 
 Doing = Literal["launched", "rehearsed"]
 """What is going to be done with the points."""
@@ -52,12 +56,30 @@ class SweepTable(BaseModel):
         )
 
 
-def sweep_text(table: SweepTable) -> str:
-    """Return the table in columns of spaces, with a head and the totals."""
+def show_sweep(table: SweepTable, stream: TextIO) -> None:
+    """Write `sweep_text` to `stream`, as wide as that is if it is a terminal."""
+    stream.write(sweep_text(table, shutil.get_terminal_size().columns if stream.isatty() else None))
+
+
+def sweep_text(table: SweepTable, width: int | None = None) -> str:
+    """Return the table in columns of spaces, with a head and the totals.
+
+    Args:
+        table: what is shown.
+        width: how many characters a line of columns may have; whole columns are left out for it. None: any number.
+    """
     rows = [_columns(table), *_rows(table)]
-    return "".join(
-        f"{line}\n" for line in [_head(table), *aligned(rows), _total(table), _records(table), _LEGEND]
-    )
+    lines, left_out = aligned(rows), []
+    for name in (*_DISPENSABLE, *reversed(table.sweep.axes)):
+        if width is None or max(map(len, lines)) <= width:
+            break
+        place = rows[0].index(name)
+        rows = [(*row[:place], *row[place + 1 :]) for row in rows]
+        lines = aligned(rows)
+        left_out.append(name)
+    if left_out:
+        lines.append(f"not shown for want of width: {', '.join(left_out)}")
+    return "".join(f"{line}\n" for line in [_head(table), *lines, _total(table), _records(table), _LEGEND])
 
 
 def sweep_markdown(table: SweepTable) -> str:

@@ -318,6 +318,62 @@ def test_every_form_says_the_same():
     assert f"| ~ | {TP} | 2 -> 4 | yes |" in markdown
 
 
+def versioned(document, version):
+    """The document as another version of its run."""
+    before = document["artifacts"]["export_root"].split("/")[-2]
+    text = json.dumps(document)
+    assert text.count(before) > 5
+    return json.loads(text.replace(before, version))
+
+
+def test_what_decides_is_told_first_and_what_only_says_the_version_once():
+    after = with_values(
+        versioned(TP2, "2026.12.01.3"), {"run.seed": 18, "iris.priority": "production", TP: 4, ENGINES: 2}
+    )
+    before = versioned(TP2, "2026.12.01.2")
+    comparison = compared(before, after)
+    *_, id_line, seed, tp, engines, placed, folded = [line.text for line in text_lines(comparison)]
+    assert id_line.startswith("  ~* run.id: ") and seed == "  ~* run.seed: 17 -> 18"
+    assert {tp[:5], engines[:5]} == {"  ~* "} and placed.startswith("  ~  iris.priority: ")
+    fields = comparison_json(comparison)["fields"]
+    number = len(fields) - 5
+    assert folded == (
+        f"  ~  {number} addresses and names: 2026.12.01.2 -> 2026.12.01.3 (--format=json has each)"
+    )
+    assert number > 5 and sum("2026.12.01.3" in str(each["after"]) for each in fields) == number + 1
+    assert sum(line.startswith("| ~ ") for line in markdown_lines(comparison)) == 6
+
+
+def test_another_name_is_told_once_too():
+    before = versioned(TP2, "2026.12.01.2")
+    name = before["run"]["id"].removesuffix("-2026.12.01.2")
+    text = json.dumps(before).replace(name, "team/other").replace(name.replace("/", "-"), "team-other")
+    comparison = compared(before, json.loads(text))
+    *_, run_id, folded = [line.text for line in text_lines(comparison)]
+    assert run_id.startswith("  ~* run.id: ")
+    number = len(comparison.changes) - 1
+    assert number > 5 and folded == (
+        f"  ~  {number} addresses and names: {name}@2026.12.01.2 -> team/other@2026.12.01.2 (--format=json has each)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("artifacts.export_root", "s3://elsewhere/marin/x/2026.12.01.3/exports"),
+        ("inputs.model.uri", "s3://models/x/2026.12.01.3/hf"),
+        ("iris.job_name", "x-2026.12.01.31"),
+    ],
+)
+def test_what_says_more_than_the_version_is_told_itself(path, value):
+    before = with_values(
+        versioned(TP2, "2026.12.01.2"),
+        {"inputs.model.uri": "s3://models/x/2026.12.01.2/hf", "iris.job_name": "x-2026.12.01.21"},
+    )
+    after = with_values(versioned(before, "2026.12.01.3"), {path: value})
+    assert any(f"{path}: " in line.text for line in text_lines(compared(before, after)))
+
+
 def test_what_a_document_holds_cannot_leave_its_cell_or_line():
     comparison = compared(TP2, with_values(TP2, {"iris.wandb_entity": "a|b\n\x1b[31m<b>"}))
     row = next(line for line in markdown_lines(comparison) if "wandb" in line)

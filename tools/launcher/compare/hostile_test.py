@@ -76,7 +76,10 @@ def test_every_form_survives_and_names_each_field_once(before, after):
     keys = [tuple(field["keys"]) for field in content["fields"]]
     assert len(set(keys)) == len(keys) and keys == [change.keys for change in comparison.changes]
     shown = list(field_lines(comparison))
-    assert len(shown) >= len(keys)
+    folded = sum(
+        int(line.path.split()[0]) - 1 for line in shown if line.path.endswith(" addresses and names")
+    )
+    assert len(shown) + folded >= len(keys)
     rows = [row for row in table if re.match(r"\| [-+~] ", row)]
     assert len(rows) == len(shown) == sum(bool(re.match(r"  [-+~]", line)) for line in lines)
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {5}

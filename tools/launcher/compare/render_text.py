@@ -1,13 +1,14 @@
 """A comparison for a terminal."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tools.launcher.compare.consequences import Comparison
-from tools.launcher.compare.fields import ChangeKind
+from tools.launcher.compare.fields import ChangeKind, FieldChange
 from tools.launcher.compare.side import Side
 from tools.launcher.compare.verdicts import Verdict
-from tools.launcher.compare.wording import MARKS, brief, change_lines
+from tools.launcher.compare.wording import MARKS, brief, change_lines, change_text
 from tools.launcher.documents.printable import printable
 from tools.launcher.preflight.wording import counted
 
@@ -22,6 +23,8 @@ STYLES: dict[Verdict, str] = {
     "not_known": "magenta",
 }
 """Verdict -> how a terminal shows its line. The words say it as well."""
+
+_INPUTS = "inputs"
 
 _FIELD_STYLES: dict[ChangeKind, str] = {"added": "green", "removed": "red", "changed": ""}
 
@@ -52,7 +55,8 @@ def text_lines(comparison: Comparison) -> Iterator[Line]:
 
 
 class FieldLine(NamedTuple):
-    """One field that differs; a section that came or went has one for each leaf.
+    """One field that differs; a section that came or went has one for each leaf, and fields that only say the
+    run's name and version have one together.
 
     Attributes:
         kind: of the change.
@@ -79,14 +83,52 @@ class FieldLine(NamedTuple):
 
 
 def field_lines(comparison: Comparison) -> Iterator[FieldLine]:
-    """Yield every field that differs, those of the documents first."""
+    """Yield every field that differs: of the documents first those of the recipe, last what only says the run."""
     deciding = {change.keys for change in comparison.identity.fields}
-    for change in comparison.changes:
+    others = [change for change in comparison.changes if change.keys not in deciding]
+    addressed = _addressed(comparison, others)
+    folded = {change.keys for change in addressed}
+    for change in (*comparison.identity.fields, *(each for each in others if each.keys not in folded)):
         for path, values in change_lines(change):
             yield FieldLine(change.kind, path, values, change.keys in deciding, of_document=True)
+    if addressed:
+        path, values = f"{len(addressed)} addresses and names", change_text(*_run_words(comparison))
+        yield FieldLine("changed", path, f"{values} (--format=json has each)", recipe=False, of_document=True)
     for change in comparison.beside:
         for path, values in change_lines(change):
             yield FieldLine(change.kind, f"graph.{path}", values, recipe=False, of_document=False)
+
+
+def _addressed(comparison: Comparison, changes: Sequence[FieldChange]) -> list[FieldChange]:
+    """The changes that are the run's new name or version in a text and nothing else; none if there is but one."""
+    (name, version), (new_name, new_version) = _addresses(comparison)
+    # The name of a job has no slashes.
+    swaps = {name: new_name, name.replace("/", "-"): new_name.replace("/", "-"), version: new_version}
+    swaps = {old: new for old, new in swaps.items() if old and new and old != new}
+    if not swaps:
+        return []
+    longest_first = sorted(map(re.escape, swaps), key=len, reverse=True)
+    whole = re.compile(rf"(?<![\w.])(?:{'|'.join(longest_first)})(?![\w.])")
+    found = [
+        change
+        for change in changes
+        # An input has names and versions of its own.
+        if change.keys[0] != _INPUTS
+        and isinstance(change.before, str)
+        and whole.sub(lambda match: swaps[match[0]], change.before) == change.after
+    ]
+    return found if len(found) > 1 else []
+
+
+def _run_words(comparison: Comparison) -> list[str]:
+    """What tells the run of each side from the other's: the version, and the name where that is another."""
+    a, b = _addresses(comparison)
+    return [version if a[0] == b[0] else f"{name}@{version}" for name, version in (a, b)]
+
+
+def _addresses(comparison: Comparison) -> list[tuple[str, str]]:
+    """Name and version of each side's run, "" where a document does not say."""
+    return [side.address or ("", "") for side in (comparison.a, comparison.b)]
 
 
 def consequence_lines(comparison: Comparison) -> Iterator[Line]:

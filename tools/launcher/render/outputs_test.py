@@ -91,6 +91,53 @@ def test_the_plan_says_what_a_reader_needs():
         assert part in text
 
 
+def detailed(*, deadline=(86400, "coordinator_timeout_hours", 1), **settings):
+    """The plan with the part of its detail that the schedule reads."""
+    seconds, setting, attempts = deadline
+    detail = {
+        "deadline": {"seconds": seconds, "setting": setting, "attempts": attempts},
+        "settings": [
+            {"path": path.replace("__", "."), "value": value, "origin": "x"}
+            for path, value in settings.items()
+        ],
+    }
+    lengths = {"generator.engine_init_kwargs.max_model_len": 1536}
+    return PLAN.model_copy(update={"detail": detail, "lengths": lengths})
+
+
+def schedule_of(plan):
+    """The lines of the section, by name."""
+    _, _, after = plan_text(plan).partition("\nschedule\n")
+    lines = [line.split("  ", 2)[1:] for line in after.partition("\nbatches\n")[0].splitlines()]
+    return {name: value.strip() for name, value in lines}
+
+
+def test_the_schedule_says_what_is_asked_first():
+    plan = detailed(trainer__max_steps=8, trainer__epochs=2, trainer__policy__optimizer_config__lr=2e-6)
+    assert schedule_of(plan) == {
+        "steps": "at most 8 (trainer.max_steps; 2 epochs)",
+        "learning rate": "2e-06",
+        "tokens per step": "at most 98,304: 64 answers x a window of 1536",
+        "GPU-hours": "at most 192: 8 GPUs x 24 h (coordinator_timeout_hours)",
+    }
+
+
+@pytest.mark.parametrize("steps", [{}, {"trainer__max_steps": 0}, {"trainer__max_steps": None}])
+def test_what_the_recipe_leaves_to_others_is_said(steps):
+    plan = detailed(**steps, trainer__epochs=1, deadline=(5400, "job_timeout_seconds", 3))
+    shown = schedule_of(plan)
+    assert shown["steps"] == "by the data: 1 epoch"
+    assert shown["learning rate"] == "the runtime's default: trainer.policy.optimizer_config.lr is not set"
+    assert shown["GPU-hours"] == "at most 12: 8 GPUs x 3 attempts of 0.5 h (job_timeout_seconds)"
+    assert "trainer.epochs is not set" in schedule_of(detailed())["steps"]
+
+
+@pytest.mark.parametrize("detail", [None, {}, {"deadline": 3, "settings": "x"}])
+def test_a_plan_of_another_launcher_has_no_schedule(detail):
+    text = plan_text(PLAN.model_copy(update={"detail": detail}))
+    assert "\nschedule\n" not in text and "\nbatches\n" in text
+
+
 def test_an_authors_text_stays_on_its_line():
     allocation = PLAN.allocation | {"cluster": "a\nb\x1b[31m"}
     plan = PLAN.model_copy(update={"allocation": allocation})

@@ -6,7 +6,9 @@ from pydantic import BaseModel, ConfigDict
 
 from tools.launcher.documents.printable import printable
 from tools.launcher.render.digests import LaunchDigests
+from tools.launcher.render.schedule import schedule_rows
 
+_WINDOW = "generator.engine_init_kwargs.max_model_len"
 _FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid")
 
 
@@ -103,7 +105,7 @@ class LaunchPlan(BaseModel):
     preflight: dict[str, Any]
     """Report of preflight as JSON values: warnings, what was not checked, ids that passed."""
     detail: dict[str, Any] | None = None
-    """A `PlanDetail` as JSON values, which only the report reads. None in a bundle from before there was any:
+    """A `PlanDetail` as JSON values, for report, sweep and schedule. None in a bundle from before there was any:
     a relaunch still reads that."""
 
 
@@ -158,6 +160,7 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
                 for role in plan.roles
             ],
         ),
+        *_schedule(plan),
         (
             "batches",
             [
@@ -202,6 +205,17 @@ def plan_sections(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
         ),
         *_checklist(plan),
     ]
+
+
+def _schedule(plan: LaunchPlan) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The section of steps, rate and cost, if the plan says them."""
+    rows = schedule_rows(
+        plan.detail,
+        gpus=int(plan.allocation["num_nodes"]) * int(plan.allocation["gpus_per_node"]),
+        answers_per_step=plan.batches.answers_per_step,
+        window=plan.lengths.get(_WINDOW),
+    )
+    return [("schedule", rows)] if rows else []
 
 
 def _ends(plan: LaunchPlan) -> str:

@@ -15,6 +15,8 @@ class Template(NamedTuple):
     name: str
     what: str
     """One line of help."""
+    may_be_golden: bool = True
+    """Whether its document can be pinned under test. A sweep has many, and none of them is."""
 
     def text(self, file: str) -> str:
         """Return the template of one of FILES."""
@@ -27,6 +29,7 @@ TEMPLATES = {
         Template("toy", "GRPO on a toy environment, on the local Iris: seconds, no GPU"),
         Template("grpo", "GRPO on GSM8K, one node of 8 H100, all roles on the same GPUs"),
         Template("disaggregated", "GRPO on GSM8K, one node of 8 H100 trains and another generates"),
+        Template("sweep", "GRPO on GSM8K over two axes, four points on the local Iris", may_be_golden=False),
     )
 }
 """By name, in the order in which a newcomer meets them."""

@@ -6,13 +6,14 @@ from tools.launcher.submit.gates.gate import GATE_IDS, Gate, GateReport
 from tools.launcher.submit.gates.overrides import Override
 
 UNUSED = "(the override was not needed)"
+NOT_YET = "(the override answers for it if it is missing then)"
 
 
 def evaluate(gates: Iterable[Gate], overrides: Sequence[Override]) -> GateReport:
     """Return the report.
 
     An override of a gate that does not stop the launch changes nothing: the gate keeps its state, and says
-    that nobody had to answer for it.
+    that nobody had to answer for it, or that this is not known yet.
 
     Args:
         gates: one for each of GATE_IDS, in any order.
@@ -35,5 +36,6 @@ def _answered(gate: Gate, answer: str | None) -> Gate:
     if answer is None:
         return gate
     if gate.state != "missing":
-        return gate.model_copy(update={"found": f"{gate.found} {UNUSED}"})
+        note = NOT_YET if gate.state == "not_asked" else UNUSED
+        return gate.model_copy(update={"found": f"{gate.found} {note}"})
     return gate.model_copy(update={"state": "overridden", "override": answer, "fix": ""})

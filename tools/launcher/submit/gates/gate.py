@@ -11,7 +11,7 @@ GATE_IDS: tuple[GateId, ...] = get_args(GateId)
 OVERRIDABLE: frozenset[GateId] = frozenset({"clean-tree", "budget", "smoke", "placeable"})
 """Conditions that a person may answer for. The others cannot be true by anybody's word."""
 
-GateState = Literal["passed", "missing", "overridden", "not_needed"]
+GateState = Literal["passed", "missing", "overridden", "not_needed", "not_asked"]
 
 
 class Gate(BaseModel):
@@ -19,7 +19,8 @@ class Gate(BaseModel):
 
     Attributes:
         id: its name, as `--override` takes it.
-        state: missing stops the launch; overridden is missing and answered for.
+        state: missing stops the launch; overridden is missing and answered for; not_needed is no condition of this
+            launch; not_asked is one, and only a launch asks whoever knows whether it is met.
         found: what was found, with its numbers: of a missing one, what is missing.
         fix: the command that satisfies a missing one; "" otherwise.
         override: who answers for it and why, as typed; "" unless overridden.

@@ -110,6 +110,13 @@ def test_an_override_that_nobody_needed_is_a_note(state):
     assert report.facts()["overrides"] == {}
 
 
+def test_an_override_of_what_is_not_asked_may_still_be_needed():
+    report = evaluate(passed(smoke="not_asked"), [parse_override("smoke=ada: x")])
+    (gate,) = (gate for gate in report.gates if gate.id == "smoke")
+    assert gate.state == "not_asked" and report.missing == ()
+    assert gate.found == "found (the override answers for it if it is missing then)"
+
+
 def test_a_report_has_every_gate_once_and_in_order():
     assert [gate.id for gate in evaluate(reversed(passed()), []).gates] == list(GATE_IDS)
     for wrong in (passed()[1:], [*passed(), passed()[0]]):
