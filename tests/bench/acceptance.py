@@ -109,6 +109,12 @@ LINES = (
         "",
         lambda r: float(_size(r, MANY)["second_checkout"]["executed"]),
     ),
+    Line(
+        "`affected` among 1000, all stale, the base known",
+        15,
+        "s",
+        lambda r: float(r["affected"]["seconds"]["all_stale"]),
+    ),
     Line("`launcher --help`", 0.25, "s", lambda r: float(r["startup"]["seconds"]["launcher --help"])),
     Line("`lint` of one document", 0.35, "s", lambda r: float(r["startup"]["seconds"]["lint, one document"])),
     Line(

@@ -4,9 +4,9 @@
     tests/bench/all.py             some 30 minutes on two cores; let nothing else run meanwhile
     tests/bench/all.py --quick     fewer experiments and rounds; prints, and leaves docs/ as it is
 
-The benches, each of which also runs alone: tests/bench/scale.py, and `tools/bazel run //tests/bench:NAME` for
-lint_speed, startup and submit_to_verified. Exit status 1 if a condition of tests/bench/acceptance.py does not
-hold or, without --quick, was not measured.
+The benches, each of which also runs alone: tests/bench/scale.py, tests/bench/affected.py, and
+`tools/bazel run //tests/bench:NAME` for lint_speed, startup and submit_to_verified. Exit status 1 if a
+condition of tests/bench/acceptance.py does not hold or, without --quick, was not measured.
 """
 
 import argparse
@@ -44,6 +44,9 @@ def main() -> int:
             ["tests/bench/scale.py", f"--json={file}", f"--builds={options.builds}", *["--quick"] * quick],
             file,
         )
+        file = Path(folder) / "affected.json"
+        fewer = ["--experiments=100", "--rounds=1"] * quick
+        results["affected"] = _ran(["tests/bench/affected.py", f"--json={file}", *fewer], file)
         for name in PROGRAMS:
             file = Path(folder) / f"{name}.json"
             command = ["tools/bazel", "run", "--noshow_progress", f"//tests/bench:{name}", "--"]

@@ -169,6 +169,24 @@ class Launch(BaseModel):
     overhead_against_stubs_seconds: float
 
 
+_ASKED = {
+    "first_call": "the first call ever: two revisions, a second checkout with its wheels, no server",
+    "all_stale": "a line of the manifest changed, so that all are planned again; the base is known",
+    "one_edit": "one experiment changed",
+    "one_edit_not_committed": "one experiment changed in the working tree, in the user's own server",
+    "asked_before": "two revisions that were asked about before",
+}
+
+
+class Affected(BaseModel):
+    """Results of tests/bench/affected.py: what was asked -> median."""
+
+    model_config = _SELECTION
+
+    experiments: int
+    seconds: dict[str, float]
+
+
 class Performance(BaseModel):
     """docs/performance.json, as tests/bench/all.py writes it."""
 
@@ -178,6 +196,7 @@ class Performance(BaseModel):
     commit: str
     changed: bool
     scale: Scale
+    affected: Affected | None = None
     lint_speed: Lint | None = None
     startup: Startup | None = None
     submit_to_verified: Launch | None = None
@@ -399,9 +418,13 @@ def _programs(performance: Performance) -> Iterator[str]:
                 ("launch to the end of its process", f"{medians.launch_process:.2f}"),
             ],
         )
-    missing = [
-        name for name in ("lint_speed", "startup", "submit_to_verified") if not getattr(performance, name)
-    ]
+    if affected := performance.affected:
+        yield _table(
+            (f"`affected` among {affected.experiments} experiments", "seconds"),
+            [(_ASKED[name], f"{seconds:.2f}") for name, seconds in affected.seconds.items()],
+        )
+    benches = ("affected", "lint_speed", "startup", "submit_to_verified")
+    missing = [name for name in benches if not getattr(performance, name)]
     if missing:
         yield f"Not measured: {', '.join(missing)}."
 

@@ -67,6 +67,7 @@ def test_each_condition_fails_and_is_missed(index):
     }
     bad["submit_to_verified"] = {"overhead_against_stubs_seconds": 100.0}
     bad["startup"] = started(9.0)
+    bad["affected"] = {"seconds": {"all_stale": 99.0}}
     row = judged(bad)[index]
     assert row.verdict == "does not hold", row
     assert judged({})[index].verdict == "not measured"
@@ -104,6 +105,7 @@ def test_what_was_measured_decides():
     for nothing in ("no_op", "comment", "second_checkout"):
         good["scale"]["sizes"]["1000"][nothing] = series(1) | {"actions": {}, "executed": 0}
     good["startup"] = started(0.1)
+    good["affected"] = {"seconds": {"all_stale": 9.0}}
     verdicts = [row.verdict for row in judged(good)]
     assert verdicts == ["holds"] * (len(LINES) - 1) + ["not measured"]
     text, holds = told(good)
