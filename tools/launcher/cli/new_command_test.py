@@ -35,7 +35,11 @@ def checkout(tmp_path, monkeypatch):
 
 def declared(folder: Path) -> dict[str, Any]:
     """The attributes of the experiment or sweep; BUILD.bazel reads as Python."""
-    calls = [each.value for each in ast.parse((folder / "BUILD.bazel").read_text()).body]
+    calls = [
+        each
+        for each in ast.walk(ast.parse((folder / "BUILD.bazel").read_text()))
+        if isinstance(each, ast.Call)
+    ]
     (call,) = (each for each in calls if ast.unparse(each.func) in ("rl_experiment", "rl_sweep"))
     return {word.arg: ast.literal_eval(word.value) for word in call.keywords}
 

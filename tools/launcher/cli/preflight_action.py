@@ -54,7 +54,7 @@ def main(
     return 0
 
 
-def _plan(flags: argparse.Namespace, cards: CardReader, enclose: Callable[[], None]) -> PlannedExperiment:
+def _plan(flags: argparse.Namespace, cards: CardReader, enclose: Callable[[], object]) -> PlannedExperiment:
     graph = run_experiment(flags, cards, enclose)
     return plan_experiment(
         graph.terminals,
