@@ -52,7 +52,7 @@ def build_manifest(workspace: Workspace, targets: str, lists: Path) -> DigestMan
     labels, refused = _experiments(workspace, targets)
     manifest = None
     if labels and (workspace.folder / _TOGETHER_FOLDER).is_dir():
-        manifest = _built_together(workspace, labels, lists)
+        manifest = _built_together(workspace, targets, labels, lists)
         if manifest is None:
             sys.stderr.write("affected: they cannot be planned together, and are built one by one\n")
     if manifest is None:
@@ -77,7 +77,9 @@ def _experiments(workspace: Workspace, targets: str) -> tuple[list[str], dict[st
     return [_canonical(line) for line in asked.stdout.splitlines()], refused
 
 
-def _built_together(workspace: Workspace, labels: list[str], lists: Path) -> DigestManifest | None:
+def _built_together(
+    workspace: Workspace, targets: str, labels: list[str], lists: Path
+) -> DigestManifest | None:
     """The digest manifest of these experiments; None if one cannot be analysed, or has an input that does not build."""
     listed = "".join(f"{label}\n" for label in sorted(labels)).encode()
     file = lists / f"{hashlib.sha256(listed).hexdigest()}.txt"
@@ -86,18 +88,31 @@ def _built_together(workspace: Workspace, labels: list[str], lists: Path) -> Dig
         write_atomically(file, listed)
     asking = workspace._replace(flags=(*workspace.flags, f"--repo_env={_LIST_VARIABLE}={file}"))
     outputs = build_outputs(asking, [_TOGETHER], ("default",)).outputs(_TOGETHER)
-    if not outputs and ANY_VISIBILITY not in workspace.flags:
+    if not outputs and ANY_VISIBILITY not in workspace.flags and _some_are_private(workspace, targets):
         # Not at once: Bazel analyses everything anew for it.
         asking = asking._replace(flags=(*asking.flags, ANY_VISIBILITY))
         outputs = build_outputs(asking, [_TOGETHER], ("default",)).outputs(_TOGETHER)
     if not outputs:
         return None
     try:
-        return load_manifest(outputs["default"].read_bytes(), source=_TOGETHER)
-    except (OSError, DocumentError):
+        manifest = load_manifest(outputs["default"].read_bytes(), source=_TOGETHER)
+    except OSError:
+        return None  # Somebody else builds it at this moment.
+    except DocumentError:
         raise BazelProblem(
             f"{_TOGETHER} in {workspace.folder} is not of this launcher's making. Compare with a later revision"
         ) from None
+    # Somebody else may have built it meanwhile, of other experiments.
+    return manifest if manifest.experiments.keys() | manifest.refused.keys() == set(labels) else None
+
+
+def _some_are_private(workspace: Workspace, targets: str) -> bool:
+    """Whether there are experiments that the manifest may not use."""
+    experiments = f'kind("{KIND}", {targets})'
+    asked = workspace.ask(
+        "query", "--keep_going", f"{experiments} except visible({_TOGETHER}, {experiments})"
+    )
+    return bool(asked.stdout.strip())
 
 
 def _built_one_by_one(workspace: Workspace, labels: list[str]) -> DigestManifest:

@@ -34,6 +34,9 @@ command, *arguments = words
 with open(os.environ["CALLS"], "a") as log:
     log.write(f"{command} {'own' if startup else 'user'} {'RUNFILES_DIR' in os.environ}\\n")
 state = json.loads((here / "state.json").read_text())
+if command == "query" and "visible(" in arguments[-1]:
+    print("//x/same:same" if state.get("together") == "private" else "")
+    sys.exit(0)
 if command == "query":
     print(*(f"//x/{name}:{name}" for name in state["experiments"]), sep="\\n")
     sys.stderr.write(state.get("said", ""))
@@ -539,8 +542,20 @@ def test_experiments_that_not_everybody_may_use(workspace, capsys):
         "query own False",
         "build own False",
         "query user False",
-        *["build user False"] * 2,
+        "build user False",
+        "query user False",
+        "build user False",
     ]
+
+
+def test_a_manifest_that_somebody_else_built_meanwhile_is_not_taken(workspace, capsys):
+    digests = {"version": "2026.11.30", "recipe": "a" * 64, "launch": "a" * 64, "graph": None}
+    others = json.dumps({"schema": 1, "experiments": {"//y:y": digests}, "refused": {}})
+    (workspace / "state.json").write_text(json.dumps(BEFORE | {"manifest": others}))
+    assert run(["affected", "--base=HEAD~1"]) == exit_codes.OK
+    output = capsys.readouterr()
+    assert "no experiment affected; 4 unaffected" in output.out and "//y" not in output.out
+    assert "one by one" in output.err
 
 
 def test_a_revision_whose_experiments_nobody_can_ask_for_together(workspace, capsys):

@@ -33,6 +33,10 @@ class BuildEvents:
             for kind, identifier in event["id"].items():
                 self._read(kind, identifier, event)
 
+    def built(self, label: str) -> bool:
+        """Return whether a target was built; also one that has none of the output groups asked for."""
+        return label in self._groups
+
     def outputs(self, label: str) -> dict[str, Path]:
         """Return the first file of each output group of a target; {} of one that was not built."""
         found = {}

@@ -51,6 +51,8 @@ for label in pathlib.Path(flags["--target_pattern_file"]).read_text().split():
             events.append({"id": {"namedSet": {"id": file}}, "namedSetOfFiles": {"files": [{"name": file}]}})
             groups.append({"name": group, "fileSets": [{"id": file}]})
     completed = {"success": True, "outputGroup": groups} if groups else {}
+    if (here / f"bazel-bin/{package}/{name}.py").exists():  # A library, which builds and has no such groups.
+        completed = {"success": True}
     events.append({"id": {"targetCompleted": {"label": label}}, "completed": completed})
 events.append({"id": {"buildFinished": {}}, "finished": {}})
 pathlib.Path(flags["--build_event_json_file"]).write_text("".join(json.dumps(e) + "\\n" for e in events))
@@ -342,6 +344,20 @@ def test_a_sweep_of_another_launcher_is_one(table, capsys):
     assert run(["diff", "//experiments/x:seeds", LABEL]) == exit_codes.USAGE
     assert capsys.readouterr().err.endswith(
         "Name one of its points; `tools/bazel query //experiments/x:all` lists them\n"
+    )
+
+
+def test_what_builds_and_is_no_experiment(workspace, capsys):
+    package = workspace / "bazel-bin/experiments/x"
+    package.mkdir()
+    (package / "lib.py").touch()
+    try:
+        assert run(["diff", "//experiments/x:lib", LABEL]) == exit_codes.USAGE
+    finally:
+        shutil.rmtree(package)
+    assert capsys.readouterr().err.endswith(
+        "error: //experiments/x:lib is no experiment: its build writes no launch, graph, plan, digest. "
+        "Name an rl_experiment\n"
     )
 
 

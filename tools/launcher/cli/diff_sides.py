@@ -183,9 +183,9 @@ def _of_files(stem: Path, name: str, origin: str) -> Found:
 def _built(where: Workspace, package: str, target: str, name: str, origin: str) -> Found:
     label = f"//{package}:{target}"
     events = build_outputs(where, [label], (*_GROUPS, _TABLE_GROUP))
-    outputs = events.outputs(label)
-    if not outputs:
+    if not events.built(label):
         raise NoSuchSide(f"{name} does not build: {events.why_not(label)}")
+    outputs = events.outputs(label)
     if _TABLE_GROUP in outputs:
         _refuse_sweep(name, package, outputs[_TABLE_GROUP])
     if missing := [group for group in _GROUPS if group not in outputs]:

@@ -5,7 +5,8 @@ is memory which every process copies for itself. No experiment may make a differ
 behind in that process is looked at in the end (process_traces.py). If there is anything, or if it ended early, what it
 said is not used, and every experiment gets a process of its own.
 
-Exit status: 0, also where experiments are refused, which the manifest says of each; 1 nothing written.
+Exit status: 0, also where experiments are refused, which the manifest says of each; 1 it cannot be told of one whether
+it is, and nothing is written.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import gc
 import json
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +47,9 @@ _LABEL = "--label="
 
 _COLLECT_AFTER = 100_000
 """Objects after which garbage is collected: about ten experiments."""
+
+_OUR_FAULT = 70
+"""Exit status of a process that met an error of ours (EX_SOFTWARE of sysexits.h)."""
 
 Verdict = ExperimentDigests | str
 """Digests, or the first sentence of why there are none."""
@@ -83,7 +88,12 @@ def main(arguments: Sequence[str], cards: CardReader, scratch: Path) -> int:
     else:
         for _ in read_ahead(asked, cards):
             pass
-        verdicts = _verdicts(list(_each(asked, scratch)), cards)
+        try:
+            verdicts = _verdicts(list(_each(asked, scratch)), cards)
+        except _NotTold as error:
+            # Not an entry of the manifest: what failed once may go well the next time, and results are kept.
+            sys.stderr.write(f"error: {error}\n")
+            return 1
     manifest = DigestManifest(
         schema=1,
         experiments={label: it for label, it in verdicts.items() if isinstance(it, ExperimentDigests)},
@@ -106,6 +116,10 @@ def _each(arguments: Iterable[str], scratch: Path) -> Iterator[_Asked]:
         )
 
 
+class _NotTold(Exception):
+    """Nobody knows of an experiment whether it is refused. The message says what happened, and to which."""
+
+
 def _verdicts(asked: Sequence[_Asked], cards: CardReader) -> dict[str, Verdict]:
     if not asked:
         return {}
@@ -115,10 +129,19 @@ def _verdicts(asked: Sequence[_Asked], cards: CardReader) -> dict[str, Verdict]:
     alone: dict[str, Verdict] = {}
     for one in asked:
         told = _told_by_a_process([one], cards)
-        alone[one.label] = told.verdicts.get(one.label) or (
-            f"its process ends before it is planned ({_ending(told.ended)}). Return the terminal step from main(), or "
-            "raise an ordinary error"
-        )
+        if one.label in told.verdicts:
+            alone[one.label] = told.verdicts[one.label]
+        elif told.ended < 0:
+            raise _NotTold(
+                f"{one.label}: its process was ended by signal {-told.ended} before it was planned"
+            )
+        elif told.ended == _OUR_FAULT:
+            raise _NotTold(f"{one.label}: preflight itself fails, as told above")
+        else:
+            alone[one.label] = (
+                f"its process ends before it is planned (exit status {told.ended}). Return the terminal step from main(), "
+                "or raise an ordinary error"
+            )
     return alone
 
 
@@ -139,11 +162,14 @@ def _told_by_a_process(asked: Sequence[_Asked], cards: CardReader) -> _Told:
     read_from, write_to = os.pipe()
     process = os.fork()
     if process == 0:
-        status = 1
+        status = _OUR_FAULT
         try:
             end_with_parent(parent)
             os.close(read_from)
             status = _tell(asked, cards, write_to)
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
         finally:
             os._exit(status)
     os.close(write_to)
@@ -161,15 +187,25 @@ def _tell(asked: Sequence[_Asked], cards: CardReader, write_to: int) -> int:
     enter = experiment_boundary.enforce(())
     before, read = traces(), cards.contents()
     modules = set(sys.modules)
+    # Not looked up after an experiment has run, which may have put something else there.
+    write, encoded = os.write, json.JSONEncoder().encode
     for one in asked:
         os.chdir(one.folder)
         enter()
+        # By this name Python knows what it imports from there, whatever links lead to it.
+        place = f"{Path.cwd()}{os.sep}"
         verdict = _verdict(one, cards)
-        _forget_modules_below(one.folder, modules)
+        _forget_modules_below(place, modules)
         said = verdict if isinstance(verdict, str) else verdict.model_dump()
-        os.write(write_to, json.dumps([one.label, said]).encode() + b"\n")
-    changed = read.items() - cards.contents().items()
-    return int(bool(changed) or bool(left_between(before, traces())))
+        write(write_to, encoded([one.label, said]).encode() + b"\n")
+    now = cards.contents()
+    return int(
+        # One that is gone had to make room for another.
+        any(now.get(key, said) != said for key, said in read.items())
+        # Who imports a package finds the parts of it that another has imported.
+        or any("." in name for name in sys.modules.keys() - modules)
+        or bool(left_between(before, traces()))
+    )
 
 
 def _verdict(one: _Asked, cards: CardReader) -> Verdict:
@@ -187,8 +223,6 @@ def _verdict(one: _Asked, cards: CardReader) -> Verdict:
         )
     except REFUSALS as refusal:
         return first_sentence(refusal_text(refusal, one.label), one.label)
-    except Exception as error:
-        return f"preflight itself fails: {type(error).__name__}; `tools/bazel build {one.label}` tells more"
 
 
 def _forget_modules_below(folder: str, known: Set[str]) -> None:
@@ -212,7 +246,3 @@ def _read(said: bytes) -> dict[str, Verdict]:
             label, verdict = json.loads(line)
             verdicts[label] = verdict if isinstance(verdict, str) else ExperimentDigests(**verdict)
     return verdicts
-
-
-def _ending(ended: int) -> str:
-    return f"signal {-ended}" if ended < 0 else f"exit status {ended}"

@@ -86,7 +86,8 @@ def test_they_are_those_of_a_preflight_of_each(told, tmp_path):
 
 
 def test_one_process_plans_them_all(told):
-    written = told(a=WHICH_PROCESS, b=HARMLESS, c=WHICH_PROCESS)
+    refused = changed(("num_inference_engines=8", "num_inference_engines=7"))
+    written = told(a=WHICH_PROCESS, b=HARMLESS, r=refused, c=WHICH_PROCESS)
     assert process_of(written, "a") == process_of(written, "c")
 
 
@@ -98,7 +99,7 @@ def process_of(written: dict[str, Any], name: str) -> int:
 LEAVES = {
     "chance": "import random\nrandom.seed(7)",
     "environment": "import os\nos.environ['SEED'] = '7'",
-    "module": "import json\njson.dumps = None",
+    "module": "import json\njson.load = None",
     "own module": "from tools.launcher.documents import canonical\ncanonical.digest_of = len",
     "class": "from tools.launcher.rl import SkyRLSpec\nSkyRLSpec.model_post_init = print",
     "card": "inputs.runtime.recipe_keys.clear()",
@@ -107,7 +108,6 @@ LEAVES = {
     "modules": "import sys\nsys.modules['math'] = sys",
     "warnings": "import warnings\nwarnings.simplefilter('error')",
     "end": "import os\nos._exit(0)",
-    "signal": "import os, signal\nos.kill(eval('os.getpid()'), signal.SIGKILL)",
 }
 
 
@@ -119,20 +119,55 @@ def test_one_that_leaves_something_behind_makes_no_difference(told, tmp_path, co
     assert process_of(written, "a") != process_of(written, "d")
 
 
-@pytest.mark.parametrize(
-    ("code", "ending"),
-    [
-        ("import os\nos._exit(3)", "exit status 3"),
-        ("import os, signal\nos.kill(eval('os.getpid()'), signal.SIGKILL)", "signal 9"),
-    ],
-)
-def test_one_that_ends_its_process_is_refused(told, code, ending):
-    written = told(a=with_code(code), b=EXPERIMENT.read_text())
+def test_one_that_ends_its_process_is_refused(told):
+    written = told(a=with_code("import os\nos._exit(3)"), b=EXPERIMENT.read_text())
     assert written["refused"] == {
-        "//experiments/a": f"its process ends before it is planned ({ending}). Return the terminal step from main(), or "
-        "raise an ordinary error"
+        "//experiments/a": "its process ends before it is planned (exit status 3). Return the terminal step from main(), "
+        "or raise an ordinary error"
     }
     assert list(written["experiments"]) == ["//experiments/b"]
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (
+            "import os, signal\nos.kill(eval('os.getpid()'), signal.SIGKILL)",
+            "error: //experiments/b: its process was ended by signal 9 before it was planned\n",
+        ),
+        (
+            "import tools.launcher.cli.digests_action as ours\nours.judge_experiment = None",
+            "error: //experiments/b: preflight itself fails, as told above\n",
+        ),
+    ],
+)
+def test_what_may_go_well_the_next_time_is_no_refusal(tmp_path, monkeypatch, capfd, code, sentence):
+    """A manifest is kept, in caches that others read too: memory that was short once is not to stand there."""
+    place = place_of(tmp_path, a=EXPERIMENT.read_text(), b=with_code(code))
+    monkeypatch.chdir(place)
+    asked = ["--digests_out=out", *request("a"), *request("b")]
+    assert digests_action.main(asked, CardReader(), tmp_path / "scratch") == 1
+    assert not (place / "out").exists()
+    assert capfd.readouterr().err.endswith(sentence)
+
+
+def test_a_part_of_a_package_that_another_imports_is_not_there(told):
+    importing = with_code("import logging.handlers")
+    using = with_code("import logging\nlogging.handlers.MemoryHandler(3)")
+    written = told(a=importing, b=using)
+    assert list(written["experiments"]) == ["//experiments/a"]
+    assert "has no attribute 'handlers'" in written["refused"]["//experiments/b"]
+
+
+def test_a_ledger_that_makes_a_card_forgotten_is_no_change(tmp_path, monkeypatch):
+    monkeypatch.setattr("tools.launcher.cli.card_reader.MOST_REMEMBERED", len(CARDS))
+    place = place_of(tmp_path, a=WHICH_PROCESS, b=WHICH_PROCESS)
+    monkeypatch.chdir(place)
+    (place / "ledger.yaml").write_text("schema: 1\nversions: {}\n")
+    asked = [argument for name in "ab" for argument in [*request(name), "--ledger=ledger.yaml"]]
+    assert digests_action.main(["--digests_out=out", *asked], CardReader(), tmp_path / "scratch") == 0
+    written = json.loads((place / "out").read_text())
+    assert process_of(written, "a") == process_of(written, "b")
 
 
 def test_what_is_refused_has_its_first_sentence(told):
@@ -148,11 +183,13 @@ def test_what_is_refused_has_its_first_sentence(told):
 
 
 def test_each_finds_its_own_sources_only(tmp_path, monkeypatch):
-    importing = with_code("from experiments.parts.recipes import WHO\nassert WHO == 'ada'")
+    importing = with_code("from experiments.parts.recipes import WHO\nWHO.append(1)\nassert WHO == [1]")
     reading = with_code("open('experiments/parts/recipes.py')")
     place = place_of(tmp_path, a=importing, b=importing, c=reading, d=importing)
     (place / "experiments/parts").mkdir()
-    (place / "experiments/parts/recipes.py").write_text("WHO = 'ada'\n")
+    (place / "experiments/parts/recipes.py").write_text("WHO = []\n")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")  # as $TMPDIR is on macOS
     monkeypatch.chdir(place)
     asked = [
         *request("a", "parts/recipes.py"),
@@ -160,7 +197,9 @@ def test_each_finds_its_own_sources_only(tmp_path, monkeypatch):
         *request("c"),
         *request("d", "parts/recipes.py"),
     ]
-    assert digests_action.main(["--digests_out=out", *asked], CardReader(), tmp_path / "scratch") == 0
+    assert (
+        digests_action.main(["--digests_out=out", *asked], CardReader(), tmp_path / "link" / "scratch") == 0
+    )
     written = json.loads((place / "out").read_text())
     assert list(written["experiments"]) == ["//experiments/a", "//experiments/d"], written["refused"]
     assert "No module named 'experiments.parts'" in written["refused"]["//experiments/b"]

@@ -1,5 +1,6 @@
 """Entry point of the preflight binary: one action, or with --persistent_worker many, one after Bazel's request."""
 
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +21,8 @@ def main() -> int:
         from tools.launcher.cli import digests_action
         from tools.launcher.cli.card_reader import CardReader
 
+        # Else a build that is interrupted would leave the folder behind.
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         with tempfile.TemporaryDirectory(prefix="slipway-digests-") as scratch:
             return digests_action.main(arguments, CardReader(), Path(scratch, "inputs"))
     return preflight_action.main(arguments, enclose=experiment_boundary.enforce)

@@ -1,7 +1,8 @@
 """What code left behind in the process that it ran in, as far as the next code in it could tell.
 
-Not everything can be looked at. This knows what Python code changes by mistake or to get its way: modules and classes
-that were there before, the environment, the clock of chance, signals, warnings.
+Not everything can be looked at. This knows what Python code changes by mistake or to get its way: what modules hold that
+were there before, our own classes, the environment, the state of chance, signals, warnings. Attributes of classes that
+are not ours, and what containers have in them, are not looked at.
 """
 
 import decimal
@@ -123,7 +124,7 @@ def _state() -> tuple[Any, ...]:
         signal.getitimer(signal.ITIMER_REAL),
         threading.active_count(),
         (sys.gettrace(), sys.getprofile(), threading.gettrace()),
-        (sys.getrecursionlimit(), sys.getswitchinterval()),
+        (sys.getrecursionlimit(), sys.getswitchinterval(), sys.get_int_max_str_digits()),
         (gc.isenabled(), gc.get_threshold()),
         (logging.root.level, list(logging.root.handlers), logging.root.manager.disable),
     )

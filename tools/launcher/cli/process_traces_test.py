@@ -56,6 +56,7 @@ def left_by(code: str) -> str:
         ("threading.Thread(target=threading.Event().wait).start()", "threads"),
         ("sys.setprofile(lambda *_: None)", "tracing"),
         ("sys.setrecursionlimit(400)", "limits"),
+        ("sys.set_int_max_str_digits(700)", "limits"),
         ("gc.disable()", "gc"),
         ("logging.root.setLevel(1)", "logging"),
     ],

@@ -132,6 +132,25 @@ def test_what_the_recipe_leaves_to_others_is_said(steps):
     assert "trainer.epochs is not set" in schedule_of(detailed())["steps"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "per"),
+    [
+        ({"trainer__algorithm__dynamic_sampling__type": "filter"}, " per sampled batch"),
+        ({"trainer__algorithm__dynamic_sampling__type": "replace"}, " per sampled batch"),
+        ({"trainer__step_wise_training": True}, " per turn"),
+        (
+            {"trainer__step_wise_training": True, "trainer__algorithm__dynamic_sampling__type": "filter"},
+            " per turn and per sampled batch",
+        ),
+        ({"trainer__step_wise_training": False, "trainer__algorithm__dynamic_sampling__type": None}, ""),
+    ],
+)
+def test_tokens_are_bounded_only_of_what_has_one_window(settings, per):
+    """Further batches, and the rows of further turns, are no part of the product."""
+    shown = schedule_of(detailed(**settings))["tokens per step"]
+    assert shown == f"at most 98,304{per}: 64 answers x a window of 1536"
+
+
 @pytest.mark.parametrize("detail", [None, {}, {"deadline": 3, "settings": "x"}])
 def test_a_plan_of_another_launcher_has_no_schedule(detail):
     text = plan_text(PLAN.model_copy(update={"detail": detail}))

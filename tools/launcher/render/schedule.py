@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 _MAX_STEPS = "trainer.max_steps"
 _EPOCHS = "trainer.epochs"
 _RATE = "trainer.policy.optimizer_config.lr"
+_SAMPLING = "trainer.algorithm.dynamic_sampling.type"
+_STEP_WISE = "trainer.step_wise_training"
 
 
 class _Deadline(BaseModel):
@@ -52,8 +54,7 @@ def schedule_rows(
     settings = {setting.path: setting.value for setting in read.settings}
     rows = [("steps", _steps(settings)), ("learning rate", _rate(settings))]
     if window is not None:
-        most = f"at most {answers_per_step * window:,}: {answers_per_step} answers x a window of {window}"
-        rows.append(("tokens per step", most))
+        rows.append(("tokens per step", _tokens(settings, answers_per_step, window)))
     return [*rows, ("GPU-hours", _gpu_hours(gpus, read.deadline))]
 
 
@@ -70,6 +71,15 @@ def _steps(settings: Mapping[str, Any]) -> str:
 def _rate(settings: Mapping[str, Any]) -> str:
     rate = settings.get(_RATE)
     return f"the runtime's default: {_RATE} is not set" if rate is None else str(rate)
+
+
+def _tokens(settings: Mapping[str, Any], answers: int, window: int) -> str:
+    # Step-wise training has a row for each turn, with a window of its own; dynamic sampling draws further batches.
+    # How many of either a step takes only the run tells.
+    turn = " per turn" if settings.get(_STEP_WISE) else ""
+    batch = "" if settings.get(_SAMPLING) is None else " per sampled batch"
+    per = " and".join(filter(None, (turn, batch)))
+    return f"at most {answers * window:,}{per}: {answers} answers x a window of {window}"
 
 
 def _gpu_hours(gpus: int, deadline: _Deadline) -> str:
