@@ -41,7 +41,7 @@ def declared(folder: Path) -> dict[str, Any]:
         if isinstance(each, ast.Call)
     ]
     (call,) = (each for each in calls if ast.unparse(each.func) in ("rl_experiment", "rl_sweep"))
-    return {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+    return {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}
 
 
 def preflight(folder: Path, name: str, options: dict[str, str]) -> int:
