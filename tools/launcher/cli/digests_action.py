@@ -13,6 +13,7 @@ import contextlib
 import gc
 import json
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -94,6 +95,9 @@ def main(arguments: Sequence[str], cards: CardReader, scratch: Path) -> int:
             # Not an entry of the manifest: what failed once may go well the next time, and results are kept.
             sys.stderr.write(f"error: {error}\n")
             return 1
+        finally:
+            # Here, beside other actions: a worker has one thread to do it for all.
+            shutil.rmtree(scratch, ignore_errors=True)
     manifest = DigestManifest(
         schema=1,
         experiments={label: it for label, it in verdicts.items() if isinstance(it, ExperimentDigests)},

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from tools.launcher.cli.preflight_process_testlib import (
     start_worker,
     with_code,
 )
+from tools.launcher.cli.preflight_worker import quick_place
 from tools.launcher.worker.worker_process_for_test import Alive, WorkerProcess
 
 
@@ -301,7 +303,8 @@ def test_sigterm_leaves_no_folder(tmp_path):
 def test_a_worker_without_a_place_for_folders_says_so(tmp_path):
     (tmp_path / "file").touch()
     code = (
-        "import sys, tempfile\n"
+        "import os, sys, tempfile\n"
+        "os.environ['TMPDIR'] = '/chosen'\n"
         f"tempfile.tempdir = {str(tmp_path / 'file')!r}\n"
         "from tools.launcher.cli.preflight_worker import serve_preflights\n"
         "sys.exit(serve_preflights())"
@@ -313,6 +316,17 @@ def test_a_worker_without_a_place_for_folders_says_so(tmp_path):
     assert told.endswith(
         ". Free some, or build with --strategy=RlPreflight=sandboxed, which needs no worker\n"
     )
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="a system without a file system in memory")
+@pytest.mark.parametrize(
+    ("variables", "memory"), [({}, True), ({"TMPDIR": "/tmp"}, True), ({"TMPDIR": "/var/tmp"}, False)]
+)
+def test_links_are_made_in_memory_unless_a_folder_was_chosen(monkeypatch, variables, memory):
+    monkeypatch.delenv("TMPDIR", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert (quick_place() is not None) is memory
 
 
 def test_inputs_that_cannot_be_linked_are_an_answer(without_sandbox):
