@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -318,15 +317,22 @@ def test_a_worker_without_a_place_for_folders_says_so(tmp_path):
     )
 
 
-@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="a system without a file system in memory")
 @pytest.mark.parametrize(
-    ("variables", "memory"), [({}, True), ({"TMPDIR": "/tmp"}, True), ({"TMPDIR": "/var/tmp"}, False)]
+    ("variables", "there", "memory"),
+    [
+        ({}, True, True),
+        ({"TMPDIR": "/tmp"}, True, True),
+        ({"TMPDIR": "/var/tmp"}, True, False),
+        ({}, False, False),  # another system than Linux
+    ],
 )
-def test_links_are_made_in_memory_unless_a_folder_was_chosen(monkeypatch, variables, memory):
+def test_links_are_made_in_memory_unless_a_folder_was_chosen(tmp_path, monkeypatch, variables, there, memory):
+    place = tmp_path if there else tmp_path / "nowhere"
+    monkeypatch.setattr("tools.launcher.cli.preflight_worker._MEMORY", place)
     monkeypatch.delenv("TMPDIR", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert (quick_place() is not None) is memory
+    assert quick_place() == (place if memory else None)
 
 
 def test_inputs_that_cannot_be_linked_are_an_answer(without_sandbox):
